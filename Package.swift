@@ -1,0 +1,63 @@
+// swift-tools-version: 6.2
+// One package, both ends. Module names carry the prefix so that nothing collides in an app that imports us;
+// the folders do not. Arrows between targets run one way; `script/lint` checks them against the imports.
+import PackageDescription
+
+let settings: [SwiftSetting] = [
+    .enableExperimentalFeature("Lifetimes"),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+/// One of our own modules: `CountersignWire` in `Sources/Wire`.
+func module(_ name: String, _ dependencies: [Target.Dependency], path: String? = nil) -> Target {
+    .target(
+        name: "Countersign\(name)", dependencies: dependencies, path: "Sources/\(path ?? name)",
+        swiftSettings: settings)
+}
+
+/// One C library of the system: a module map and a shim, nothing else.
+func library(_ name: String, pkgConfig: String, apt: String) -> Target {
+    .systemLibrary(name: name, path: "Sources/C/\(name)", pkgConfig: pkgConfig, providers: [.apt([apt])])
+}
+
+func tests(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
+    .testTarget(
+        name: "\(name)Tests", dependencies: [.target(name: "Countersign\(name)")] + dependencies, path: "Tests/\(name)Tests",
+        swiftSettings: settings)
+}
+
+let package = Package(
+    name: "countersign",
+    products: [
+        .library(name: "CountersignServer", targets: ["CountersignServer"]),
+        .executable(name: "countersign", targets: ["countersign"]),
+    ],
+    targets: [
+        library("CCrypto", pkgConfig: "openssl", apt: "libssl-dev"),
+        library("CSodium", pkgConfig: "libsodium", apt: "libsodium-dev"),
+        library("CEvent", pkgConfig: "libevent_core", apt: "libevent-dev"),
+        library("CSQLite", pkgConfig: "sqlite3", apt: "libsqlite3-dev"),
+        library("CCurl", pkgConfig: "libcurl", apt: "libcurl4-openssl-dev"),
+
+        module("Wire", []),
+        module("Seal", ["CCrypto", "CSodium"]),
+        module("Schemes", ["CountersignWire", "CountersignSeal"]),
+        module("Gate", ["CountersignSchemes", "CountersignSeal", "CountersignWire"]),
+        module("Authority", ["CountersignGate", "CountersignSchemes", "CountersignSeal", "CountersignWire"]),
+        module("SQLite", ["CountersignAuthority", "CSQLite"], path: "Stores/SQLite"),
+        module("HTTP", ["CountersignWire", "CCrypto", "CEvent"]),
+        module(
+            "Server",
+            [
+                "CountersignHTTP", "CountersignSQLite", "CountersignAuthority", "CountersignGate",
+                "CountersignSchemes", "CountersignSeal", "CountersignWire",
+            ]),
+        .executableTarget(
+            name: "countersign",
+            dependencies: ["CountersignServer", "CountersignAuthority", "CountersignGate", "CountersignSchemes",
+                "CountersignSeal", "CountersignSQLite", "CountersignHTTP", "CountersignWire", "CCurl"],
+            path: "Sources/CLI", swiftSettings: settings),
+    ],
+    swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,11 @@
+#pragma once
+#include <curl/curl.h>
+
+// curl_easy_setopt and curl_easy_getinfo are variadic and do not import.
+static inline CURLcode cs_curl_set_long(CURL *c, CURLoption o, long v) { return curl_easy_setopt(c, o, v); }
+static inline CURLcode cs_curl_set_offset(CURL *c, CURLoption o, curl_off_t v) { return curl_easy_setopt(c, o, v); }
+static inline CURLcode cs_curl_set_string(CURL *c, CURLoption o, const char *v) { return curl_easy_setopt(c, o, v); }
+static inline CURLcode cs_curl_set_pointer(CURL *c, CURLoption o, void *v) { return curl_easy_setopt(c, o, v); }
+static inline CURLcode cs_curl_set_write(CURL *c, CURLoption o, curl_write_callback f) { return curl_easy_setopt(c, o, f); }
+static inline CURLcode cs_curl_get_long(CURL *c, CURLINFO i, long *v) { return curl_easy_getinfo(c, i, v); }
+static inline CURLcode cs_curl_get_string(CURL *c, CURLINFO i, char **v) { return curl_easy_getinfo(c, i, v); }

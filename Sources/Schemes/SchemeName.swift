@@ -1,0 +1,20 @@
+/// The schemes by their public names. Source: the interface's fixed list.
+package enum SchemeName: String, Sendable, CaseIterable {
+    case messageSignatures = "message-signatures"
+    case sigV4 = "sigv4"
+    case formMD5 = "form-md5"
+    case authV1 = "auth-v1"
+    case authV2 = "auth-v2"
+    case authV4 = "auth-v4"
+
+    /// Seconds either side of now within which a signature of this scheme is fresh, where no policy says otherwise.
+    package var defaultWindow: Int {
+        switch self {
+        case .messageSignatures: 60
+        case .sigV4: 300
+        case .formMD5: 300
+        case .authV1: 600
+        case .authV2, .authV4: 12 * 3600
+        }
+    }
+}

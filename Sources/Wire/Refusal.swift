@@ -1,0 +1,110 @@
+/// The caller's fault: one stable code, one status, one line that helps. What is ours is a ``Fault``.
+///
+/// The public answer is the code and its title. `detail` is exact; it goes to the event in the log, and to the caller
+/// only where that gives nothing away (`malformed`, limits) or the app's policy says `debug`.
+package struct Refusal: Error, Sendable, Equatable {
+    package enum Code: String, Sendable, CaseIterable {
+        case malformed
+        case unsigned
+        case unknownKey = "unknown-key"
+        case badSignature = "bad-signature"
+        case stale
+        case replayed
+        case bodyMismatch = "body-mismatch"
+        case tokenExpired = "token-expired"
+        case sessionEnded = "session-ended"
+        case updateRequired = "update-required"
+        case wrongCredentials = "wrong-credentials"
+        case tooManyAttempts = "too-many-attempts"
+        case schemeNotAllowed = "scheme-not-allowed"
+        case forbidden
+        case tooLarge = "too-large"
+        case timeout
+        case upstreamFailed = "upstream-failed"
+        case upstreamTimeout = "upstream-timeout"
+        case unavailable
+    }
+
+    package var code: Code
+    /// For the log and, where harmless, the caller. Never a secret, never an expected MAC.
+    package var detail: String
+    /// `update-required`: where the new version is.
+    package var link: String?
+    /// `too-many-attempts`, `unavailable`: seconds.
+    package var retryAfter: Int?
+
+    package init(_ code: Code, _ detail: String = "", link: String? = nil, retryAfter: Int? = nil) {
+        self.code = code
+        self.detail = detail
+        self.link = link
+        self.retryAfter = retryAfter
+    }
+}
+
+extension Refusal.Code {
+    /// The HTTP status of the problem document. Source: docs/protocol.md, "Answers".
+    package var status: Int {
+        switch self {
+        case .malformed, .bodyMismatch: 400
+        case .unsigned, .unknownKey, .badSignature, .stale, .replayed, .tokenExpired, .sessionEnded, .wrongCredentials:
+            401
+        case .schemeNotAllowed, .forbidden: 403
+        case .timeout: 408
+        case .tooLarge: 413
+        case .updateRequired: 426
+        case .tooManyAttempts: 429
+        case .upstreamFailed: 502
+        case .unavailable: 503
+        case .upstreamTimeout: 504
+        }
+    }
+
+    /// The stable code a caller sees. The two ways an upstream fails share one; the status tells them apart.
+    package var name: String { self == .upstreamTimeout ? Refusal.Code.upstreamFailed.rawValue : rawValue }
+
+    /// The number in `{"err":{"code":…}}` for form-md5 callers. Source: docs/protocol.md, "Answers".
+    package var legacyNumber: Int {
+        switch self {
+        case .malformed: -1
+        case .unknownKey: -2
+        case .unsigned, .badSignature: -3
+        case .stale: -4
+        case .replayed: -5
+        case .bodyMismatch: -6
+        case .wrongCredentials: -7
+        case .tooManyAttempts: -8
+        case .schemeNotAllowed, .forbidden: -9
+        case .tooLarge: -10
+        case .timeout: -11
+        case .upstreamFailed, .upstreamTimeout: -12
+        case .unavailable: -13
+        case .updateRequired: -99
+        case .sessionEnded: -100
+        case .tokenExpired: -101
+        }
+    }
+
+    package var title: String {
+        switch self {
+        case .malformed: "The request is not well formed"
+        case .unsigned: "The request carries no signature of a known scheme"
+        case .unknownKey: "The key id is not known here"
+        case .badSignature: "The signature does not hold"
+        case .stale: "The signature is too old, or from the future"
+        case .replayed: "This request has been received before"
+        case .bodyMismatch: "The body is not the one that was signed"
+        case .tokenExpired: "The token has run out"
+        case .sessionEnded: "The session has ended"
+        case .updateRequired: "This version of the app is no longer served"
+        case .wrongCredentials: "The name or the password is wrong"
+        case .tooManyAttempts: "Too many attempts"
+        case .schemeNotAllowed: "The app's policy does not allow this scheme"
+        case .forbidden: "Not allowed"
+        case .tooLarge: "The request is too large"
+        case .timeout: "The request took too long to arrive"
+        case .upstreamFailed: "The backend did not answer as it should"
+        case .upstreamTimeout: "The backend did not answer in time"
+        case .unavailable: "Not able to serve this request now"
+        }
+    }
+}

@@ -1,0 +1,75 @@
+/// One HTTP request as the wire had it, parsed once by the engine and read by everyone after.
+///
+/// Every part is a ``Slice`` of `head`, which keeps the request's own bytes: the target that was signed is the target
+/// that is forwarded, to the byte. Field names are lower-cased by the parser; nothing else is altered.
+package struct Request: Sendable {
+    /// How the message says where its body ends. Source: RFC 9112 §6.
+    package enum Framing: Sendable, Equatable {
+        case none
+        case length(Int)
+        case chunked
+    }
+
+    package struct Field: BitwiseCopyable, Sendable {
+        package var name: Slice
+        /// Without the optional white space around it.
+        package var value: Slice
+
+        @inlinable package init(name: Slice, value: Slice) {
+            self.name = name
+            self.value = value
+        }
+    }
+
+    /// `http` or `https`, as the client reached the listener.
+    package enum Transport: Sendable { case plain, tls }
+
+    package var head: [UInt8] = []
+    package var method = Slice.empty
+    /// The raw request target: origin form (`/path?query`) or `*`.
+    package var target = Slice.empty
+    package var path = Slice.empty
+    /// What follows the first `?`, without it; nil when the target has none.
+    package var query: Slice?
+    /// The `Host` field's value (HTTP/2: `:authority`), as received.
+    package var authority = Slice.empty
+    package var fields: [Field] = []
+    package var framing = Framing.none
+    package var transport = Transport.tls
+    /// 0 for HTTP/1.0, 1 for HTTP/1.1.
+    package var minorVersion = 1
+    /// The whole body where it was read before the gate was asked; empty otherwise.
+    package var body: [UInt8] = []
+    /// Whether `body` is all of it. False only for a body too large to hold, which streams after the gate.
+    package var isBodyWhole = true
+
+    package init() {}
+
+    /// The one field of that lower-case name; nil when it is absent, and when there are several.
+    @inlinable package func value(of name: StaticString) -> Slice? {
+        var found: Slice?
+        for field in fields where matches(field.name, name) {
+            if found != nil { return nil }
+            found = field.value
+        }
+        return found
+    }
+
+    @inlinable package func count(of name: StaticString) -> Int {
+        var count = 0
+        for field in fields where matches(field.name, name) { count += 1 }
+        return count
+    }
+
+    /// Whether the bytes at `slice` are exactly `text`.
+    @inlinable package func matches(_ slice: Slice, _ text: StaticString) -> Bool {
+        let count = text.utf8CodeUnitCount
+        guard slice.count == count else { return false }
+        let bytes = head.span.extracting(slice.range)
+        for index in 0..<count where bytes[index] != text.utf8Start[index] { return false }
+        return true
+    }
+
+    /// The bytes at `slice` as text, for people and logs; ill-formed UTF-8 is replaced.
+    package func text(_ slice: Slice) -> String { String(decoding: head[slice.range], as: UTF8.self) }
+}
