@@ -1,0 +1,17 @@
+import CSodium
+
+/// Where randomness comes from, as an argument, so that a test can decide it.
+package protocol RandomSource: Sendable {
+    func bytes(_ count: Int) -> [UInt8]
+}
+
+/// The kernel's generator.
+package struct SystemRandom: RandomSource {
+    package init() {}
+
+    package func bytes(_ count: Int) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: count)
+        bytes.withUnsafeMutableBytes { randombytes_buf($0.baseAddress, count) }
+        return bytes
+    }
+}
