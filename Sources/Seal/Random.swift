@@ -11,7 +11,7 @@ package struct SystemRandom: RandomSource {
 
     package func bytes(_ count: Int) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: count)
-        bytes.withUnsafeMutableBytes { randombytes_buf($0.baseAddress, count) }
+        bytes.withUnsafeMutableBytes { if let start = $0.baseAddress { randombytes_buf(start, count) } }
         return bytes
     }
 }
