@@ -1,0 +1,78 @@
+/// A request on its way out, while it can still be changed: what a client signs and then sends.
+package struct Draft: Sendable {
+    package struct Field: Sendable, Equatable {
+        package var name: String
+        package var value: [UInt8]
+
+        package init(_ name: String, _ value: String) {
+            self.name = name
+            self.value = Array(value.utf8)
+        }
+    }
+
+    package var method: String
+    /// Raw request target, origin form.
+    package var target: [UInt8]
+    /// The `Host` field's value.
+    package var authority: String
+    package var transport: Request.Transport
+    /// Without `Host` and `Content-Length`, which `authority` and `body` stand for.
+    package var fields: [Field] = []
+    package var body: [UInt8] = []
+
+    package init(method: String, target: [UInt8], authority: String, transport: Request.Transport = .tls) {
+        self.method = method
+        self.target = target
+        self.authority = authority
+        self.transport = transport
+    }
+
+    /// Replaces every field of that name, compared without case.
+    package mutating func set(_ name: String, _ value: String) {
+        fields.removeAll { $0.name.lowercased() == name.lowercased() }
+        fields.append(Field(name, value))
+    }
+
+    /// The same request as a receiver reads it: what the verifier will see is what gets signed.
+    package func request() -> Request {
+        var request = Request()
+        request.transport = transport
+        func add(_ bytes: some Sequence<UInt8>) -> Slice {
+            let start = request.head.count
+            request.head.append(contentsOf: bytes)
+            return Slice(start, request.head.count)
+        }
+        func add(name: String, value: [UInt8]) {
+            let name = add(name.lowercased().utf8)
+            _ = add(": ".utf8)
+            let value = add(value)
+            _ = add("\r\n".utf8)
+            request.fields.append(Request.Field(name: name, value: value))
+        }
+        request.method = add(method.utf8)
+        _ = add(" ".utf8)
+        request.target = add(target)
+        _ = add(" HTTP/1.1\r\n".utf8)
+        request.splitTarget()
+        add(name: "host", value: Array(authority.utf8))
+        request.authority = request.fields[0].value
+        for field in fields { add(name: field.name, value: field.value) }
+        if !body.isEmpty { add(name: "content-length", value: Array(String(body.count).utf8)) }
+        _ = add("\r\n".utf8)
+        request.body = body
+        request.framing = body.isEmpty ? .none : .length(body.count)
+        return request
+    }
+}
+
+extension Request {
+    /// Sets `path` and `query` from `target`: the query is what follows the first `?`.
+    package mutating func splitTarget() {
+        let start = Int(target.start)
+        let end = Int(target.end)
+        var mark = start
+        while mark < end, head[mark] != UInt8(ascii: "?") { mark += 1 }
+        path = Slice(start, mark)
+        query = mark < end ? Slice(mark + 1, end) : nil
+    }
+}
