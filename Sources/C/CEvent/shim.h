@@ -1,6 +1,11 @@
 // libevent's core (loop, timers, signals) and the Linux calls that Glibc's module map leaves out.
+// The system headers come first: libevent's configuration defines _GNU_SOURCE, which would give `fd_set` a second shape.
 #pragma once
+#include <sys/select.h>
+#include <sys/time.h>
+#include <sys/types.h>
 #include <event2/event.h>
-#include <event2/event_struct.h>
-#include <event2/thread.h>
 #include <sys/eventfd.h>
+
+// Declared by <pthread.h> under _GNU_SOURCE only.
+int pthread_setname_np(unsigned long thread, const char *name);
