@@ -58,6 +58,8 @@ let package = Package(
             dependencies: ["CountersignServer", "CountersignAuthority", "CountersignGate", "CountersignSchemes",
                 "CountersignSeal", "CountersignSQLite", "CountersignHTTP", "CountersignWire", "CCurl"],
             path: "Sources/CLI", swiftSettings: settings),
+
+        tests("HTTP", ["CountersignWire"]),
     ],
     swiftLanguageModes: [.v6]
 )
