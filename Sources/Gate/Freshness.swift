@@ -24,19 +24,24 @@ package struct Freshness: Sendable {
 
     /// `now` in whole Unix seconds.
     package func check(_ proof: consuming Proof, at now: Int64) throws(Refusal) -> Fresh {
-        let policy = proof.release.policy
-        let created = proof.claim.created.instant(in: policy)
+        let created = try judge(proof.claim, proof.release.policy, at: now)
+        return Fresh(proof, created: created, now: now)
+    }
+
+    /// When the claim says it was made, if that is within the policy's window; nil where the scheme does not say.
+    func judge(_ claim: Claim, _ policy: Policy, at now: Int64) throws(Refusal) -> Int64? {
+        let created = claim.created.instant(in: policy)
         if let created {
-            let window = Int64(policy.window(for: proof.claim.scheme))
+            let window = Int64(policy.window(for: claim.scheme))
             let (age, overflow) = now.subtractingReportingOverflow(created)
             guard !overflow, age.magnitude <= UInt64(max(window, 0)) else {
                 throw Refusal(.stale, Freshness.describe(created: created, now: now, window: window))
             }
         }
-        if let expires = proof.claim.expires, expires <= now {
+        if let expires = claim.expires, expires <= now {
             throw Refusal(.stale, "expired at \(expires), it is \(now)")
         }
-        return Fresh(proof, created: created, now: now)
+        return created
     }
 
     private static func describe(created: Int64, now: Int64, window: Int64) -> String {
