@@ -4,8 +4,8 @@ import CountersignSeal
 package enum BodyExpectation: Sendable {
     /// The scheme signs what it read from the body itself; nothing is left to check.
     case inSignature
-    /// The body must be empty.
-    case empty
+    /// Nothing was signed of it, so it must be empty.
+    case unsigned
     /// Every digest given must match. At least one is.
     case digests(sha256: Digest<32>?, sha512: Digest<64>?)
 }

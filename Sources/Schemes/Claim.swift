@@ -30,8 +30,8 @@ package struct Claim: Sendable {
     /// What the caller says of itself, for schemes that sign it: compared with the key's.
     package var platform: ShortBytes<32>?
     package var version: ShortBytes<32>?
-    /// Why this claim, however good its MAC, is less than the gate asks for; nil where it is enough.
-    package var shortfall: Shortfall?
+    /// What it lacks of the least that the gate accepts.
+    package var shortfalls: Shortfalls = []
 
     init(scheme: SchemeName, keyID: KeyID, algorithm: MACAlgorithm, mac: MAC) {
         self.scheme = scheme
@@ -39,20 +39,4 @@ package struct Claim: Sendable {
         self.algorithm = algorithm
         self.mac = mac
     }
-}
-
-/// What a signature lacks of the least that the gate accepts. Offline verification only notes it.
-package enum Shortfall: String, Sendable, CaseIterable {
-    case method = "the signature does not cover \"@method\""
-    case authority = "the signature does not cover \"@authority\""
-    case path = "the signature does not cover \"@path\""
-    case query = "the signature does not cover \"@query\""
-    case release = "the signature does not cover \"countersign-release\""
-    case releaseMismatch = "countersign-release must be sent once and be the signature's keyid"
-    case contentDigest = "the request has a body, and the signature does not cover \"content-digest\""
-    case contentType = "the signature does not cover \"content-type\""
-    case idempotencyKey = "the signature does not cover \"idempotency-key\""
-    case created = "the signature has no \"created\" parameter"
-    case nonce = "the signature has no \"nonce\" parameter"
-    case keyID = "the signature has no \"keyid\" parameter"
 }

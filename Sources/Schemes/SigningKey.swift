@@ -1,4 +1,5 @@
 import CountersignSeal
+import CountersignWire
 
 /// A MAC as sent or as computed: up to 64 bytes.
 package typealias MAC = ShortBytes<64>

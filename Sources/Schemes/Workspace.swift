@@ -5,23 +5,19 @@ import CountersignWire
 /// A workspace belongs to one request from claim to verdict: what a scheme's `claim` leaves here, its `spell` reads.
 package struct Workspace: ~Copyable, Sendable {
     package var text = StringToSign()
-    /// message-signatures: what the signature names, in its order.
+    /// message-signatures: the signature that was chosen, and what it names.
+    var signature = SignatureInput()
     var components: [Component] = []
+    /// message-signatures: `@signature-params` of every signature read, in canonical form.
+    var canonical: [UInt8] = []
     /// form-md5: the parameters, decoded into `decoded`, sorted by name.
-    var parameters: [Parameter] = []
+    var parameters: [FormParameter] = []
     var decoded: [UInt8] = []
-    /// message-signatures: the signature's parameters as they were received.
-    var signatureParameters = Slice.empty
 
     package init() {
-        components.reserveCapacity(32)
+        components.reserveCapacity(64)
+        canonical.reserveCapacity(2048)
         parameters.reserveCapacity(64)
         decoded.reserveCapacity(4096)
-    }
-
-    /// A form parameter by its place in `decoded`.
-    struct Parameter: BitwiseCopyable {
-        var name: Slice
-        var value: Slice
     }
 }

@@ -1,5 +1,5 @@
 /// Case and kind of single bytes. Only ASCII letters have case here, whatever the locale.
-package enum ASCII {
+@usableFromInline package enum ASCII {
     @inlinable package static func lowercased(_ byte: UInt8) -> UInt8 {
         byte >= 0x41 && byte <= 0x5A ? byte | 0x20 : byte
     }

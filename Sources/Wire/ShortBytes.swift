@@ -1,6 +1,6 @@
 /// Up to `capacity` bytes held inline: digests, MACs and nonces pass from hand to hand without an allocation.
 package struct ShortBytes<let capacity: Int>: Sendable {
-    @usableFromInline var storage: InlineArray<capacity, UInt8>
+    @usableFromInline package private(set) var storage: InlineArray<capacity, UInt8>
     @usableFromInline var used: Int
 
     @inlinable package init() {
