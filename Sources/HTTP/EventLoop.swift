@@ -124,7 +124,8 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
         }
     }
 
-    static func monotonicSeconds() -> Int64 {
+    /// Whole seconds of a clock that nobody sets.
+    package static func monotonicSeconds() -> Int64 {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC_COARSE, &time)
         return Int64(time.tv_sec)

@@ -21,7 +21,7 @@ package final class Listener: @unchecked Sendable {
 
     let loop: EventLoop
     let handler: any Handler
-    let settings: Settings
+    private(set) var settings: Settings
     private(set) var isDraining = false
     private let descriptor: Int32
     private var event: OpaquePointer?
@@ -68,7 +68,8 @@ package final class Listener: @unchecked Sendable {
         for connection in connections { connection.stream.close() }
     }
 
-    package var isEmpty: Bool { connections.isEmpty }
+    /// For connections from now on. On the loop.
+    package func replace(tls: TLSContext?) { settings.tls = tls }
 
     /// Takes all that wait, up to a number that leaves the loop time for those it has.
     private func accept() {
@@ -137,6 +138,8 @@ package final class ConnectionCount: Sendable {
         remove()
         return .farOver
     }
+
+    package var current: Int { count.load(ordering: .relaxed) }
 
     func remove() { count.subtract(1, ordering: .relaxed) }
 }

@@ -114,8 +114,7 @@ final class Gateway: Handler, @unchecked Sendable {
         if rest.elementsEqual("/health".utf8) {
             await exchange.respond(Answer(status: 200, type: "application/json", body: Array("{\"status\":\"ok\"}\n".utf8)))
         } else {
-            let body = #"{"type":"about:blank","title":"Not Found","status":404}"#
-            await exchange.respond(Answer(status: 404, type: "application/problem+json", body: Array(body.utf8)))
+            await exchange.respond(.notFound)
         }
         return true
     }
