@@ -7,6 +7,8 @@ let settings: [SwiftSetting] = [
     .enableExperimentalFeature("Lifetimes"),
     .enableUpcomingFeature("ExistentialAny"),
     .enableUpcomingFeature("MemberImportVisibility"),
+    // A handler stays on its loop from one await to the next; looking for another executor at each costs more than it does.
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
 ]
 
 /// One of our own modules: `CountersignWire` in `Sources/Wire`.
@@ -58,6 +60,8 @@ let package = Package(
             dependencies: ["CountersignServer", "CountersignAuthority", "CountersignGate", "CountersignSchemes",
                 "CountersignSeal", "CountersignSQLite", "CountersignHTTP", "CountersignWire", "CCurl"],
             path: "Sources/CLI", swiftSettings: settings),
+
+        tests("HTTP", ["CountersignWire"]),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -1,0 +1,51 @@
+/// Which bytes may stand where in an HTTP/1.1 head. Source: RFC 9110 §5.6.2, RFC 9112 §2–5.
+enum Octet {
+    static let tab = UInt8(ascii: "\t")
+    static let lineFeed = UInt8(ascii: "\n")
+    static let carriageReturn = UInt8(ascii: "\r")
+    static let space = UInt8(ascii: " ")
+    static let colon = UInt8(ascii: ":")
+
+    /// `tchar`: two words of bits, one for each half of ASCII.
+    @inline(__always) static func isToken(_ byte: UInt8) -> Bool {
+        let low: UInt64 = 0x03FF_6CFA_0000_0000
+        let high: UInt64 = 0x57FF_FFFF_C7FF_FFFE
+        guard byte < 0x80 else { return false }
+        return ((byte < 0x40 ? low : high) >> UInt64(byte & 0x3F)) & 1 == 1
+    }
+
+    /// What a field value may hold: visible ASCII, space, tab and obs-text; no control character.
+    @inline(__always) static func isFieldValue(_ byte: UInt8) -> Bool {
+        (byte >= 0x20 && byte != 0x7F) || byte == tab
+    }
+
+    /// What a request target may hold: visible ASCII but `#`, for a fragment has no place on the wire.
+    @inline(__always) static func isTarget(_ byte: UInt8) -> Bool {
+        byte > 0x20 && byte < 0x7F && byte != UInt8(ascii: "#")
+    }
+
+    /// What `Host` may hold: a registered name or address literal, and a port. Narrower than RFC 3986: no user
+    /// information, no percent-encoding, nothing that two readers could read differently.
+    @inline(__always) static func isHost(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "_"),
+            colon, UInt8(ascii: "["), UInt8(ascii: "]"):
+            true
+        default: false
+        }
+    }
+
+    @inline(__always) static func lowercased(_ byte: UInt8) -> UInt8 {
+        byte >= UInt8(ascii: "A") && byte <= UInt8(ascii: "Z") ? byte | 0x20 : byte
+    }
+
+    static func hexValue(_ byte: UInt8) -> Int? {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): Int(byte - UInt8(ascii: "0"))
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): Int(byte - UInt8(ascii: "a")) + 10
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): Int(byte - UInt8(ascii: "A")) + 10
+        default: nil
+        }
+    }
+}

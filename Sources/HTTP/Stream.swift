@@ -1,0 +1,248 @@
+import CCrypto
+import CEvent
+import Glibc
+
+/// A connected socket, plain or under TLS, whose reads and writes wait on its loop.
+///
+/// Confined to its loop. At most one task waits at a time to read and one to write. Every wait ends: when the socket is
+/// ready, when `deadline` has passed, or when the stream is closed.
+final class Stream: @unchecked Sendable {
+    enum Failure: Error { case closed, timedOut, tls }
+    private enum Wake { case ready, timedOut, closed }
+    private enum Attempt { case done(Int), wantsRead, wantsWrite, ended, failed(Failure) }
+
+    let loop: EventLoop
+    let descriptor: Int32
+    private var ssl: OpaquePointer?
+    private var readEvent: OpaquePointer?
+    private var writeEvent: OpaquePointer?
+    private var isReadArmed = false
+    private var reader: UnsafeContinuation<Wake, Never>?
+    private var writer: UnsafeContinuation<Wake, Never>?
+    private(set) var isClosed = false
+    /// Where it stands in its loop's table.
+    var place = 0
+    /// On the loop's clock; `Int64.max` for none. Absolute: progress does not move it.
+    var deadline = Int64.max
+    /// Something came, or the other side closed, while nobody was reading: a pooled upstream connection that says this
+    /// is of no more use.
+    private(set) var hasUnreadSignal = false
+
+    /// Takes the descriptor over, and closes it.
+    init(descriptor: Int32, loop: EventLoop) {
+        self.descriptor = descriptor
+        self.loop = loop
+        let context = Unmanaged.passUnretained(self).toOpaque()
+        readEvent = event_new(loop.base, descriptor, Int16(EV_READ | EV_PERSIST), { _, _, context in
+            Stream.of(context).didBecomeReadable()
+        }, context)
+        writeEvent = event_new(loop.base, descriptor, Int16(EV_WRITE), { _, _, context in
+            Stream.of(context).resumeWriter(.ready)
+        }, context)
+        loop.add(self)
+    }
+
+    deinit { close() }
+
+    private static func of(_ context: UnsafeMutableRawPointer?) -> Stream {
+        // `close` frees the events before the stream can go, so a callback's stream is alive.
+        Unmanaged<Stream>.fromOpaque(context.unsafelyUnwrapped).takeUnretainedValue()
+    }
+
+    func close() {
+        guard !isClosed else { return }
+        isClosed = true
+        loop.remove(self)
+        if let readEvent { event_free(readEvent) }
+        if let writeEvent { event_free(writeEvent) }
+        if let ssl { SSL_free(ssl) }
+        (readEvent, writeEvent, ssl) = (nil, nil, nil)
+        Glibc.close(descriptor)
+        resumeReader(.closed)
+        resumeWriter(.closed)
+    }
+
+    /// Ends the waits whose deadline has passed. Source: the loop's tick.
+    func sweep(_ now: Int64) {
+        guard deadline <= now else { return }
+        resumeReader(.timedOut)
+        resumeWriter(.timedOut)
+    }
+
+    /// Ends a wait for more input, as a drain does for a connection between two requests.
+    func interruptReader() { resumeReader(.closed) }
+
+    // MARK: TLS
+
+    enum Role { case server, client(host: String) }
+
+    /// Puts TLS on the socket and finishes the handshake.
+    func startTLS(_ context: TLSContext, as role: Role) async throws(Failure) {
+        guard !isClosed, let ssl = SSL_new(context.pointer) else { throw .tls }
+        self.ssl = ssl
+        SSL_set_fd(ssl, descriptor)
+        switch role {
+        case .server: SSL_set_accept_state(ssl)
+        case .client(let host):
+            cs_ssl_set_host_name(ssl, host)
+            SSL_set1_host(ssl, host)
+            SSL_set_connect_state(ssl)
+        }
+        while true {
+            switch attempt({ SSL_do_handshake(ssl) }) {
+            case .done: return
+            case .wantsRead: try await untilReadable()
+            case .wantsWrite: try await untilWritable()
+            case .ended: throw .closed
+            case .failed(let failure): throw failure
+            }
+        }
+    }
+
+    var isTLS: Bool { ssl != nil }
+
+    /// Ends our side: TLS's goodbye, then the socket's. What does not fit at once is not waited for.
+    func shutdownOutput() {
+        guard !isClosed else { return }
+        if let ssl {
+            ERR_clear_error()
+            SSL_shutdown(ssl)
+        }
+        shutdown(descriptor, Int32(SHUT_WR))
+    }
+
+    /// Waits for a connection that was begun, and asks how it went.
+    func finishConnect() async throws(Failure) {
+        try await untilWritable()
+        var code: Int32 = 0
+        var size = socklen_t(MemoryLayout<Int32>.size)
+        guard getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &code, &size) == 0, code == 0 else { throw .closed }
+    }
+
+    // MARK: Reading and writing
+
+    /// Reads at least one byte into `buffer`; 0 at the end of the input.
+    func read(into buffer: Buffer) async throws(Failure) -> Int {
+        while true {
+            guard !isClosed else { throw .closed }
+            switch readOnce(into: buffer) {
+            case .done(let count):
+                buffer.didFill(count)
+                return count
+            case .ended: return 0
+            case .wantsRead: try await untilReadable()
+            case .wantsWrite: try await untilWritable()
+            case .failed(let failure): throw failure
+            }
+        }
+    }
+
+    /// Waits for input without a buffer in hand, unless OpenSSL holds some already.
+    func untilInput() async throws(Failure) {
+        if let ssl, SSL_has_pending(ssl) == 1 { return }
+        try await untilReadable()
+    }
+
+    /// Writes all of `buffer` and leaves it empty. Waits where the other side does not take it: that is back-pressure.
+    func write(_ buffer: Buffer) async throws(Failure) {
+        while !buffer.isEmpty {
+            guard !isClosed else { throw .closed }
+            switch writeOnce(buffer.filled) {
+            case .done(let count): buffer.take(count)
+            case .wantsWrite: try await untilWritable()
+            case .wantsRead: try await untilReadable()
+            case .ended: throw .closed
+            case .failed(let failure): throw failure
+            }
+        }
+    }
+
+    private func readOnce(into buffer: Buffer) -> Attempt {
+        let room = buffer.room()
+        if let ssl {
+            return attempt { SSL_read(ssl, room.baseAddress, Int32(clamping: room.count)) }
+        }
+        let count = recv(descriptor, room.baseAddress, room.count, 0)
+        if count > 0 { return .done(count) }
+        if count == 0 { return .ended }
+        return errno == EAGAIN || errno == EINTR ? .wantsRead : .failed(.closed)
+    }
+
+    private func writeOnce(_ bytes: UnsafeRawBufferPointer) -> Attempt {
+        if let ssl {
+            return attempt { SSL_write(ssl, bytes.baseAddress, Int32(clamping: bytes.count)) }
+        }
+        let count = send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
+        if count >= 0 { return .done(count) }
+        return errno == EAGAIN || errno == EINTR ? .wantsWrite : .failed(.closed)
+    }
+
+    private func attempt(_ call: () -> Int32) -> Attempt {
+        ERR_clear_error()
+        let result = call()
+        if result > 0 { return .done(Int(result)) }
+        guard let ssl else { return .failed(.closed) }
+        switch SSL_get_error(ssl, result) {
+        case SSL_ERROR_WANT_READ: return .wantsRead
+        case SSL_ERROR_WANT_WRITE: return .wantsWrite
+        case SSL_ERROR_ZERO_RETURN: return .ended
+        case SSL_ERROR_SYSCALL: return .failed(.closed)
+        default: return .failed(.tls)
+        }
+    }
+
+    // MARK: Waiting
+
+    /// The read event stays armed from one wait to the next, which saves two system calls a request; only input that
+    /// nobody waits for takes it off.
+    private func untilReadable() async throws(Failure) {
+        // One task reads at a time; a second waiter would strand the first.
+        guard !isClosed, reader == nil else { throw .closed }
+        guard deadline > loop.seconds else { throw .timedOut }
+        armRead()
+        try settle(await withUnsafeContinuation { reader = $0 })
+    }
+
+    private func untilWritable() async throws(Failure) {
+        guard !isClosed, writer == nil, let writeEvent else { throw .closed }
+        guard deadline > loop.seconds else { throw .timedOut }
+        event_add(writeEvent, nil)
+        try settle(await withUnsafeContinuation { writer = $0 })
+    }
+
+    private func settle(_ wake: Wake) throws(Failure) {
+        switch wake {
+        case .ready: return
+        case .timedOut: throw .timedOut
+        case .closed: throw .closed
+        }
+    }
+
+    /// Watches for input from now on; a pooled connection does, to see the other side go.
+    func armRead() {
+        hasUnreadSignal = false
+        guard !isReadArmed, let readEvent else { return }
+        isReadArmed = true
+        event_add(readEvent, nil)
+    }
+
+    private func didBecomeReadable() {
+        if reader != nil { return resumeReader(.ready) }
+        hasUnreadSignal = true
+        isReadArmed = false
+        if let readEvent { event_del(readEvent) }
+    }
+
+    private func resumeReader(_ wake: Wake) {
+        guard let continuation = reader else { return }
+        reader = nil
+        continuation.resume(returning: wake)
+    }
+
+    private func resumeWriter(_ wake: Wake) {
+        guard let continuation = writer else { return }
+        writer = nil
+        if wake != .ready, let writeEvent { event_del(writeEvent) }
+        continuation.resume(returning: wake)
+    }
+}

@@ -1,0 +1,57 @@
+import CCrypto
+
+/// The rules by which a listener or a client speaks TLS: 1.3, and 1.2 with forward secrecy; nothing older.
+/// Source: RFC 9325 §3–4.
+package final class TLSContext: @unchecked Sendable {
+    /// OpenSSL counts references and locks inside; the context is not changed after `init`.
+    let pointer: OpaquePointer
+
+    /// For a listener, with its certificate chain and key as PEM files.
+    package init(certificate: String, key: String) throws(HTTPFault) {
+        pointer = try TLSContext.make(TLS_server_method())
+        SSL_CTX_set_options(pointer, TLSContext.serverOptions)
+        guard SSL_CTX_use_certificate_chain_file(pointer, certificate) == 1 else {
+            throw HTTPFault("\(certificate): not a PEM certificate chain (\(TLSContext.lastError()))")
+        }
+        guard SSL_CTX_use_PrivateKey_file(pointer, key, SSL_FILETYPE_PEM) == 1 else {
+            throw HTTPFault("\(key): not a PEM private key (\(TLSContext.lastError()))")
+        }
+        guard SSL_CTX_check_private_key(pointer) == 1 else {
+            throw HTTPFault("\(key): is not the key of the certificate in \(certificate)")
+        }
+    }
+
+    /// For a client that checks chain and host name against the system's authorities.
+    package init(verifyingWithSystemStore: Void) throws(HTTPFault) {
+        pointer = try TLSContext.make(TLS_client_method())
+        SSL_CTX_set_default_verify_paths(pointer)
+        SSL_CTX_set_verify(pointer, SSL_VERIFY_PEER, nil)
+    }
+
+    deinit { SSL_CTX_free(pointer) }
+
+    private static let serverOptions: UInt64 =
+        UInt64(1) << 30  // SSL_OP_NO_RENEGOTIATION: a client cannot make us do handshakes for nothing
+        | UInt64(1) << 22  // SSL_OP_CIPHER_SERVER_PREFERENCE
+        | UInt64(1) << 17  // SSL_OP_NO_COMPRESSION
+
+    private static func make(_ method: OpaquePointer?) throws(HTTPFault) -> OpaquePointer {
+        guard let context = SSL_CTX_new(method) else { throw HTTPFault("TLS: \(lastError())") }
+        cs_ssl_ctx_set_min_proto(context, TLS1_2_VERSION)
+        SSL_CTX_set_cipher_list(context, "ECDHE+AESGCM:ECDHE+CHACHA20:!aNULL")
+        cs_ssl_ctx_set_groups(context, "X25519:P-256:P-384")
+        // A write may be taken in part and tried again from another place; buffers go while a connection idles; one
+        // read call fetches a whole record.
+        cs_ssl_ctx_set_mode(
+            context, Int(SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS))
+        cs_ssl_ctx_set_read_ahead(context, 1)
+        return context
+    }
+
+    static func lastError() -> String {
+        var text = [CChar](repeating: 0, count: 256)
+        ERR_error_string_n(ERR_get_error(), &text, text.count)
+        ERR_clear_error()
+        return String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+}
