@@ -32,12 +32,13 @@ class Backend:
     """Listens on a port of its own. `answer(seen, socket)` may do anything, and ends the connection by raising
     `Closed`; `raw` holds all the bytes of each connection, in order, whether or not they made a request."""
 
-    def __init__(self, answer: Callable[[Seen, socket.socket], None] = ok, *, reads_bodies: bool = True):
+    def __init__(self, answer: Callable[[Seen, socket.socket], None] = ok, *, reads_bodies: bool = True,
+                 port: int = 0):
         self.answer, self.reads_bodies = answer, reads_bodies
         self.raw: list[bytearray] = []
         self.seen: list[Seen] = []
         self.lock = threading.Lock()
-        self.listener = socket.create_server(("127.0.0.1", 0), backlog=256)
+        self.listener = socket.create_server(("127.0.0.1", port), backlog=256)
         self.port = self.listener.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
         self.open: set[socket.socket] = set()
