@@ -7,6 +7,8 @@ let settings: [SwiftSetting] = [
     .enableExperimentalFeature("Lifetimes"),
     .enableUpcomingFeature("ExistentialAny"),
     .enableUpcomingFeature("MemberImportVisibility"),
+    // A handler stays on its loop from one await to the next; looking for another executor at each costs more than it does.
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
 ]
 
 /// One of our own modules: `CountersignWire` in `Sources/Wire`.

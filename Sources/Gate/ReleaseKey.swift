@@ -46,3 +46,10 @@ package protocol KeySource: Sendable {
     /// The release key of that id; nil where there is none.
     func key(for id: KeyID) async throws(Fault) -> ReleaseKey?
 }
+
+extension ReleaseKey {
+    /// Compares what the caller signed of itself with what the key was made for.
+    func check(_ claim: Claim) throws(Refusal) {
+        fatalError("follows in the next commit")
+    }
+}

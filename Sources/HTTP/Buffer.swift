@@ -21,9 +21,12 @@ final class Buffer {
         @_lifetime(borrow self) get { _overrideLifetime(Span(_unsafeBytes: filled), borrowing: self) }
     }
 
+    /// Bytes that may still be appended.
+    var space: Int { Buffer.size - count }
+
     /// The room behind what is filled, after moving that to the front where there is none.
     func room() -> UnsafeMutableRawBufferPointer {
-        if end == Buffer.size, start > 0 { compact() }
+        if start > 0, end == Buffer.size || count < 64 { compact() }
         return UnsafeMutableRawBufferPointer(start: base + end, count: Buffer.size - end)
     }
 
@@ -42,6 +45,7 @@ final class Buffer {
     /// Appends as much of `bytes` as there is room for, and says how much that was.
     @discardableResult
     func append(_ bytes: UnsafeRawBufferPointer) -> Int {
+        if start > 0, Buffer.size - end < bytes.count { compact() }
         let room = room()
         let count = min(bytes.count, room.count)
         if count > 0, let source = bytes.baseAddress, let target = room.baseAddress { memcpy(target, source, count) }
@@ -49,10 +53,42 @@ final class Buffer {
         return count
     }
 
+    /// `Name: value` and the line's end; for fields of our own, whose size is known to be small.
+    func appendField(_ name: String, _ value: String) {
+        var line = name
+        line += ": "
+        line += value
+        line += "\r\n"
+        append(Array(line.utf8))
+    }
+
     func append(_ bytes: [UInt8]) { bytes.withUnsafeBytes { _ = append($0) } }
 
     func append(_ text: StaticString) {
         _ = append(UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+    }
+
+    func appendLength(_ length: Int) {
+        append("Content-Length: ")
+        appendDecimal(length)
+        append("\r\n")
+    }
+
+    func appendDecimal(_ number: Int) { appendDigits(UInt(max(number, 0)), radix: 10) }
+
+    func appendHex(_ number: Int) { appendDigits(UInt(max(number, 0)), radix: 16) }
+
+    private func appendDigits(_ number: UInt, radix: UInt) {
+        var digits = InlineArray<20, UInt8>(repeating: 0)
+        var first = 20
+        var rest = number
+        repeat {
+            first -= 1
+            let digit = UInt8(truncatingIfNeeded: rest % radix)
+            digits[first] = digit < 10 ? digit + UInt8(ascii: "0") : digit - 10 + UInt8(ascii: "a")
+            rest /= radix
+        } while rest > 0
+        digits.span.extracting(first..<20).withUnsafeBytes { _ = append($0) }
     }
 
     private func compact() {

@@ -91,7 +91,26 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
     }
 
     private func tick() {
+        seconds = EventLoop.monotonicSeconds()
+        for stream in streams { stream.takeUnretainedValue().sweep(seconds) }
         for sweep in sweeps { sweep() }
+    }
+
+    // MARK: Deadlines
+
+    /// Every open stream of the loop, each at the place it remembers. Unretained: a stream takes itself out as it closes.
+    private var streams: [Unmanaged<Stream>] = []
+
+    func add(_ stream: Stream) {
+        stream.place = streams.count
+        streams.append(.passUnretained(stream))
+    }
+
+    func remove(_ stream: Stream) {
+        let last = streams.removeLast()
+        guard stream.place < streams.count else { return }
+        streams[stream.place] = last
+        last.takeUnretainedValue().place = stream.place
     }
 
     /// A job may enqueue more; they run in this turn too, for they are mostly the next step of the same request.
@@ -105,7 +124,8 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
         }
     }
 
-    static func monotonicSeconds() -> Int64 {
+    /// Whole seconds of a clock that nobody sets.
+    package static func monotonicSeconds() -> Int64 {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC_COARSE, &time)
         return Int64(time.tv_sec)

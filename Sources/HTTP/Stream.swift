@@ -20,6 +20,8 @@ final class Stream: @unchecked Sendable {
     private var reader: UnsafeContinuation<Wake, Never>?
     private var writer: UnsafeContinuation<Wake, Never>?
     private(set) var isClosed = false
+    /// Where it stands in its loop's table.
+    var place = 0
     /// On the loop's clock; `Int64.max` for none. Absolute: progress does not move it.
     var deadline = Int64.max
     /// Something came, or the other side closed, while nobody was reading: a pooled upstream connection that says this
@@ -37,6 +39,7 @@ final class Stream: @unchecked Sendable {
         writeEvent = event_new(loop.base, descriptor, Int16(EV_WRITE), { _, _, context in
             Stream.of(context).resumeWriter(.ready)
         }, context)
+        loop.add(self)
     }
 
     deinit { close() }
@@ -49,6 +52,7 @@ final class Stream: @unchecked Sendable {
     func close() {
         guard !isClosed else { return }
         isClosed = true
+        loop.remove(self)
         if let readEvent { event_free(readEvent) }
         if let writeEvent { event_free(writeEvent) }
         if let ssl { SSL_free(ssl) }
@@ -97,11 +101,22 @@ final class Stream: @unchecked Sendable {
 
     var isTLS: Bool { ssl != nil }
 
-    /// Says goodbye, so that the other side can tell an end from a cut. One try: what does not fit is not waited for.
-    func closeNotify() {
-        guard let ssl, !isClosed else { return }
-        ERR_clear_error()
-        SSL_shutdown(ssl)
+    /// Ends our side: TLS's goodbye, then the socket's. What does not fit at once is not waited for.
+    func shutdownOutput() {
+        guard !isClosed else { return }
+        if let ssl {
+            ERR_clear_error()
+            SSL_shutdown(ssl)
+        }
+        shutdown(descriptor, Int32(SHUT_WR))
+    }
+
+    /// Waits for a connection that was begun, and asks how it went.
+    func finishConnect() async throws(Failure) {
+        try await untilWritable()
+        var code: Int32 = 0
+        var size = socklen_t(MemoryLayout<Int32>.size)
+        guard getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &code, &size) == 0, code == 0 else { throw .closed }
     }
 
     // MARK: Reading and writing
@@ -181,14 +196,15 @@ final class Stream: @unchecked Sendable {
     /// The read event stays armed from one wait to the next, which saves two system calls a request; only input that
     /// nobody waits for takes it off.
     private func untilReadable() async throws(Failure) {
-        guard !isClosed else { throw .closed }
+        // One task reads at a time; a second waiter would strand the first.
+        guard !isClosed, reader == nil else { throw .closed }
         guard deadline > loop.seconds else { throw .timedOut }
         armRead()
         try settle(await withUnsafeContinuation { reader = $0 })
     }
 
     private func untilWritable() async throws(Failure) {
-        guard !isClosed, let writeEvent else { throw .closed }
+        guard !isClosed, writer == nil, let writeEvent else { throw .closed }
         guard deadline > loop.seconds else { throw .timedOut }
         event_add(writeEvent, nil)
         try settle(await withUnsafeContinuation { writer = $0 })

@@ -20,3 +20,4 @@ static inline long cs_ssl_ctx_set_read_ahead(SSL_CTX *c, int on) { return SSL_CT
 static inline long cs_ssl_ctx_set_groups(SSL_CTX *c, const char *list) { return SSL_CTX_set1_groups_list(c, list); }
 static inline long cs_ssl_set_host_name(SSL *s, const char *name) { return SSL_set_tlsext_host_name(s, (void *)name); }
 static inline EVP_PKEY *cs_ec_p256_generate(void) { return EVP_EC_gen("P-256"); }
+static inline void cs_openssl_free(void *p) { OPENSSL_free(p); }

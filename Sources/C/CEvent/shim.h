@@ -2,10 +2,15 @@
 // The system headers come first: libevent's configuration defines _GNU_SOURCE, which would give `fd_set` a second shape.
 #pragma once
 #include <sys/select.h>
+#include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/types.h>
 #include <event2/event.h>
 #include <sys/eventfd.h>
 
-// Declared by <pthread.h> under _GNU_SOURCE only.
+// Declared under _GNU_SOURCE only.
 int pthread_setname_np(unsigned long thread, const char *name);
+int accept4(int descriptor, struct sockaddr *address, socklen_t *length, int flags);
+
+// An enumerator of <netinet/in.h>, which cannot be included beside Glibc's module map.
+static const int cs_ipproto_tcp = 6;

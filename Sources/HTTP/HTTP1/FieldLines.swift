@@ -103,6 +103,16 @@ enum FieldLines {
         return true
     }
 
+    /// Whether two runs of the same bytes are equal but for case.
+    static func equals(_ bytes: Span<UInt8>, _ left: Slice, _ right: Slice) -> Bool {
+        guard left.count == right.count else { return false }
+        for offset in 0..<left.count
+        where Octet.lowercased(bytes[Int(left.start) + offset]) != Octet.lowercased(bytes[Int(right.start) + offset]) {
+            return false
+        }
+        return true
+    }
+
     static func starts(_ bytes: Span<UInt8>, with text: StaticString) -> Bool {
         guard bytes.count >= text.utf8CodeUnitCount else { return false }
         for offset in 0..<text.utf8CodeUnitCount where bytes[offset] != text.utf8Start[offset] { return false }

@@ -15,17 +15,36 @@ struct UpstreamResponse {
     var fields: [Request.Field] = []
     var framing = Framing.none
     var keepsAlive = true
+    /// What the head says of the length, also where no body follows.
+    var declaredLength: Int?
+    /// False for an answer to HEAD, 204 and 304.
+    var hasBody = true
 
     func matches(_ slice: Slice, _ text: StaticString) -> Bool {
         FieldLines.equals(head.span, slice, text)
+    }
+
+    /// All fields but those that end at this hop.
+    func writeFields(to output: Buffer) {
+        let bytes = head.span
+        let named = HopByHop.named(in: fields, of: bytes)
+        for index in fields.indices {
+            let field = fields[index]
+            guard !HopByHop.isOne(field.name, of: bytes), named & 1 << UInt128(index) == 0 else { continue }
+            // Name, colon, value and line end go as they came.
+            let line = Int(field.name.start)..<Int(field.value.end)
+            bytes.extracting(line).withUnsafeBytes { _ = output.append($0) }
+            output.append("\r\n")
+        }
     }
 }
 
 /// Reads the head of an upstream's answer, as strictly as a request's: an upstream that can be read two ways could be
 /// made to answer one caller with another's bytes. Source: RFC 9112 §4–6.
 struct ResponseParser {
-    private static let headBytes = 65_536
-    private static let fieldCount = 200
+    /// Leaves room in one buffer for what we add.
+    private static let headBytes = 60 << 10
+    private static let fieldCount = 128
     private var scanner = FieldLines.EndScanner()
 
     /// Bytes of the head once it is all there; nil where more are needed.
@@ -33,7 +52,7 @@ struct ResponseParser {
         _ bytes: Span<UInt8>, answeringHEAD: Bool, into response: inout UpstreamResponse
     ) throws(Refusal) -> Int? {
         guard let length = try scanner.end(in: bytes) else {
-            guard bytes.count < ResponseParser.headBytes else { throw Refusal(.upstreamFailed, "head over 64 KiB") }
+            guard bytes.count < ResponseParser.headBytes else { throw Refusal(.upstreamFailed, "its head is over 60 KiB") }
             return nil
         }
         scanner = FieldLines.EndScanner()
@@ -91,6 +110,8 @@ struct ResponseParser {
             throw Refusal(.malformed, "it has both a Content-Length and a Transfer-Encoding")
         }
         let hasNoBody = answeringHEAD || response.status < 200 || response.status == 204 || response.status == 304
+        response.declaredLength = contentLength
+        response.hasBody = !hasNoBody
         response.framing =
             if hasNoBody { .none } else if isChunked { .chunked } else if let contentLength {
                 contentLength == 0 ? .none : .length(contentLength)

@@ -1,0 +1,22 @@
+import CountersignSchemes
+import CountersignWire
+
+/// A request that was judged good: whose it is, and what its signature vouches for.
+package struct Caller: Sendable {
+    package let release: ReleaseKey
+    package let scheme: SchemeName
+    /// The fields that may be forwarded on the strength of the signature.
+    package let coveredFields: FieldSet
+    /// Whole Unix seconds; nil where the scheme does not sign a time.
+    package let created: Int64?
+    /// What a body that streams must turn out to be. A body that was held has been checked.
+    package let body: BodyExpectation
+
+    init(_ fresh: consuming Fresh) {
+        release = fresh.release
+        scheme = fresh.claim.scheme
+        coveredFields = fresh.claim.coveredFields
+        created = fresh.created
+        body = fresh.claim.body
+    }
+}

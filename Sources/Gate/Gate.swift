@@ -1,0 +1,48 @@
+import CountersignSchemes
+import CountersignWire
+
+/// Is this request good? Read this first: each line is one file.
+///
+/// One gate for each event loop is fastest; sharing one is safe.
+package final class Gate: Sendable {
+    private let authorities: Authorities
+    private let schemes: Registry
+    private let keys: KeyRing
+    private let replay: any ReplayGuard
+    private let clock: any TimeSource
+    private let verify: Verify
+    private let freshness = Freshness()
+    private let releases = Releases()
+    private let workspaces = WorkspacePool()
+
+    package init(
+        authorities: Authorities, schemes: Registry = .standard, keys: any KeySource, replay: any ReplayGuard,
+        clock: any TimeSource
+    ) {
+        self.authorities = authorities
+        self.schemes = schemes
+        self.keys = KeyRing(keys)
+        self.replay = replay
+        self.clock = clock
+        self.verify = Verify(schemes)
+    }
+
+    /// Who is calling, once the request has proved it; otherwise why not. A caller whose `body` is not settled must be
+    /// streamed through a ``BodyDigest``.
+    nonisolated(nonsending) package func judge(_ request: Request) async throws(Refusal) -> Caller {
+        let work = workspaces.take()
+        defer { workspaces.put(back: work) }
+
+        try authorities.check(request)
+        let claim = try schemes.claim(in: request, &work.space)  // exactly one scheme may claim it
+        let key = try await keys.key(for: claim)  // unknown ids take the same time
+        let proof = try verify(request, claim, key, &work.space)  // ~Copyable; only Verify can make one
+        let fresh = try freshness.check(proof, at: clock.now)
+        let caller = try await replay.admit(fresh)  // one atomic insert, after the signature
+        try releases.check(caller, at: clock.now)
+        return caller
+    }
+
+    /// How to answer this request, whatever becomes of it.
+    package func dialect(for request: Request) -> AnswerDialect { schemes.dialect(for: request) }
+}

@@ -1,0 +1,30 @@
+import CountersignSchemes
+import CountersignSeal
+import CountersignWire
+
+/// Finds the key a claim names. An unknown id gets a key too, one that nobody holds, so that it is refused after the
+/// same work.
+package struct KeyRing: Sendable {
+    private let source: any KeySource
+    private let decoy = SigningKey(Secret(random: 32))
+
+    package init(_ source: any KeySource) { self.source = source }
+
+    nonisolated(nonsending) package func key(for claim: Claim) async throws(Refusal) -> Candidate {
+        do {
+            // A key made for one scheme says nothing in another: its holder may know less there than we think.
+            if let release = try await source.key(for: claim.keyID), release.scheme == claim.scheme {
+                return Candidate(key: release.key, release: release)
+            }
+            return Candidate(key: decoy, release: nil)
+        } catch {
+            throw Refusal(.unavailable, "keys: \(error.message)", retryAfter: 5)
+        }
+    }
+}
+
+/// A key to verify with, and the release it belongs to; nil for the key that nobody holds.
+package struct Candidate: Sendable {
+    let key: SigningKey
+    let release: ReleaseKey?
+}

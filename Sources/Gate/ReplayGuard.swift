@@ -1,0 +1,26 @@
+import CountersignSchemes
+import CountersignWire
+
+/// Remembers what has been admitted. One insert if absent, atomic over all who share the guard.
+package protocol ReplayGuard: Sendable {
+    /// Returns once the entry is in, and will be found even after a crash. Refuses `replayed` where it was in already,
+    /// `unavailable` where the guard cannot vouch for a request of that age.
+    nonisolated(nonsending) func insert(_ entry: ReplayEntry) async throws(Refusal)
+}
+
+/// What makes a request the same as another: one key, one scheme, one replay key.
+package struct ReplayEntry: Sendable {
+    package let keyID: KeyID
+    package let scheme: SchemeName
+    package let replayKey: Claim.ReplayKey
+    /// Whole Unix seconds.
+    package let created: Int64
+    package let now: Int64
+}
+
+extension ReplayGuard {
+    /// Lets a fresh proof through once.
+    nonisolated(nonsending) package func admit(_ fresh: consuming Fresh) async throws(Refusal) -> Caller {
+        fatalError("follows in the next commit")
+    }
+}

@@ -1,0 +1,42 @@
+import CountersignSchemes
+import CountersignSeal
+import CountersignWire
+
+/// Says that a signature held, and for what. Only ``Verify`` can make one, and it can be used once.
+package struct Proof: ~Copyable, Sendable {
+    let claim: Claim
+    let release: ReleaseKey
+
+    fileprivate init(claim: Claim, release: ReleaseKey) {
+        self.claim = claim
+        self.release = release
+    }
+}
+
+/// Does the signature hold?
+package struct Verify: Sendable {
+    private let schemes: Registry
+
+    package init(_ schemes: Registry) { self.schemes = schemes }
+
+    package func callAsFunction(
+        _ request: Request, _ claim: Claim, _ candidate: Candidate, _ workspace: inout Workspace
+    ) throws(Refusal) -> Proof {
+        guard let scheme = schemes.scheme(named: claim.scheme) else { throw Refusal(.unsigned) }
+        try scheme.spell(claim, request, &workspace)
+        let mac = candidate.key.mac(claim.algorithm, of: workspace.text)
+        let verdict = ConstantTime.equals(mac.span, claim.mac.span)
+        guard let release = candidate.release else {
+            throw Refusal(.unknownKey, "keyid \(claim.keyID): no such key for \(claim.scheme.rawValue)")
+        }
+        guard verdict == .equal else {
+            throw Refusal(.badSignature, "the MAC of the \(claim.scheme.rawValue) string to sign differs")
+        }
+        guard release.policy.schemes.contains(claim.scheme) else {
+            throw Refusal(.schemeNotAllowed, "app \(release.app) does not allow \(claim.scheme.rawValue)")
+        }
+        try release.check(claim)
+        if request.isBodyWhole { try claim.body.check(request.body.span) }
+        return Proof(claim: claim, release: release)
+    }
+}

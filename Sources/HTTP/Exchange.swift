@@ -1,0 +1,89 @@
+import CountersignWire
+
+/// One request and the answer to it, as a handler sees them, whatever version of HTTP carries them.
+///
+/// Confined to its loop: a handler stays on it, and uses the exchange until it returns, not after.
+package protocol Exchange: AnyObject {
+    var request: Request { get set }
+    var loop: EventLoop { get }
+    /// The client's address as text.
+    var peer: String { get }
+    /// The status that was sent; nil before an answer was begun.
+    var answeredStatus: Int? { get }
+    /// Bytes of answer bodies sent.
+    var answeredBytes: Int { get }
+
+    /// Reads the whole body into `request.body`. Over the limit for held bodies: `too-large`.
+    func readWholeBody() async throws(Refusal)
+    /// Answers in one go. A second answer is not sent.
+    func respond(_ answer: Answer) async
+}
+
+/// What the engine asks of the application: an answer to each request, and one to what was no request at all.
+package protocol Handler: Sendable {
+    /// Called for each request whose head was read; must answer it.
+    func handle(_ exchange: any Exchange) async
+    /// Called where the bytes were no request, or came too late; the connection closes behind the answer.
+    func refuse(_ refusal: Refusal, _ exchange: any Exchange) async
+}
+
+/// A whole answer of our own.
+package struct Answer: Sendable {
+    package struct Field: Sendable {
+        package var name: String
+        package var value: String
+
+        package init(_ name: String, _ value: String) {
+            self.name = name
+            self.value = value
+        }
+    }
+
+    package var status: Int
+    package var fields: [Field]
+    package var body: [UInt8]
+
+    /// With a `Content-Type`; length and connection fields are the engine's.
+    package init(status: Int, type: String, fields: [Field] = [], body: [UInt8]) {
+        self.status = status
+        self.fields = [Field("Content-Type", type)] + fields
+        self.body = body
+    }
+}
+
+/// Reason phrases, which mean nothing and which people read. Source: RFC 9110 §15.
+func reason(_ status: Int) -> StaticString {
+    switch status {
+    case 200: "OK"
+    case 201: "Created"
+    case 202: "Accepted"
+    case 204: "No Content"
+    case 206: "Partial Content"
+    case 301: "Moved Permanently"
+    case 302: "Found"
+    case 303: "See Other"
+    case 304: "Not Modified"
+    case 307: "Temporary Redirect"
+    case 308: "Permanent Redirect"
+    case 400: "Bad Request"
+    case 401: "Unauthorized"
+    case 403: "Forbidden"
+    case 404: "Not Found"
+    case 405: "Method Not Allowed"
+    case 408: "Request Timeout"
+    case 409: "Conflict"
+    case 410: "Gone"
+    case 412: "Precondition Failed"
+    case 413: "Content Too Large"
+    case 415: "Unsupported Media Type"
+    case 422: "Unprocessable Content"
+    case 426: "Upgrade Required"
+    case 429: "Too Many Requests"
+    case 500: "Internal Server Error"
+    case 501: "Not Implemented"
+    case 502: "Bad Gateway"
+    case 503: "Service Unavailable"
+    case 504: "Gateway Timeout"
+    default: "Status"
+    }
+}

@@ -1,0 +1,226 @@
+import CountersignWire
+
+/// One client connection speaking HTTP/1.1: reads a request, has it handled, and goes on to the next.
+///
+/// Confined to its loop. Its own task runs `serve`, top to bottom; only a streamed exchange reads and writes at once.
+final class Connection: Exchange, @unchecked Sendable {
+    enum Phase { case opening, idle, head, exchange }
+
+    let stream: Stream
+    let listener: Listener
+    let peer: String
+    var request = Request()
+    /// Where it stands in its listener's table.
+    var index = 0
+    private(set) var phase = Phase.opening
+    /// There are too many connections already: this one is told so and ended.
+    var isOverLimit = false
+
+    private var input: Buffer?
+    private var parser: HeadParser
+    private var body = BodyReader()
+    private var expectsContinue = false
+    private var requestKeepsAlive = true
+
+    /// The upstream's answer to this exchange; here so that its buffers last as long as the connection.
+    var upstreamResponse = UpstreamResponse()
+    var output: Buffer?
+    var answer = AnswerState.none
+    var answeredStatus: Int?
+    var answeredBytes = 0
+
+    init(stream: Stream, listener: Listener, peer: String) {
+        self.stream = stream
+        self.listener = listener
+        self.peer = peer
+        parser = HeadParser(limits: listener.limits)
+    }
+
+    var loop: EventLoop { stream.loop }
+    var deadlines: Deadlines { listener.deadlines }
+
+    // MARK: The life of a connection
+
+    func serve() async {
+        defer { end() }
+        stream.deadline = loop.seconds + Int64(deadlines.head)
+        do throws(Stream.Failure) {
+            if let tls = listener.tls { try await stream.startTLS(tls, as: .server) }
+            while try await receiveHead() {
+                await listener.handler.handle(self)
+                guard try await finishExchange() else { return }
+            }
+        } catch {
+            // The other side went away, or its time ran out with nothing to be said to it.
+        }
+    }
+
+    private func end() {
+        if let input { loop.buffers.put(input) }
+        if let output { loop.buffers.put(output) }
+        (input, output) = (nil, nil)
+        stream.close()
+        listener.didEnd(self)
+    }
+
+    /// Reads the next head; false where the connection is to end, cleanly or with a refusal already sent.
+    private func receiveHead() async throws(Stream.Failure) -> Bool {
+        prepareForHead()
+        if input == nil {
+            guard !listener.isDraining else { return false }
+            if phase != .opening { stream.deadline = loop.seconds + Int64(deadlines.idle) }
+            phase = .idle
+            try await stream.untilInput()
+        }
+        phase = .head
+        stream.deadline = loop.seconds + Int64(deadlines.head)
+        let buffer = takeInput()
+        do throws(Refusal) {
+            while true {
+                if !buffer.isEmpty, let parsed = try parser.parse(buffer.span, into: &request) {
+                    guard !isOverLimit else { throw Refusal(.unavailable, "too many connections", retryAfter: 1) }
+                    buffer.take(parsed.length)
+                    begin(parsed)
+                    return true
+                }
+                do throws(Stream.Failure) {
+                    guard try await stream.read(into: buffer) > 0 else { return false }
+                } catch .timedOut {
+                    guard !buffer.isEmpty else { return false }
+                    throw Refusal(.timeout, "the head was not complete after \(deadlines.head) s")
+                } catch {
+                    return false
+                }
+            }
+        } catch {
+            await refuseAndClose(error)
+            return false
+        }
+    }
+
+    private func prepareForHead() {
+        answer = .none
+        answeredStatus = nil
+        answeredBytes = 0
+        if let buffer = input, buffer.isEmpty {
+            loop.buffers.put(buffer)
+            input = nil
+        }
+    }
+
+    private func begin(_ parsed: HeadParser.Parsed) {
+        phase = .exchange
+        request.transport = listener.tls == nil ? .plain : .tls
+        requestKeepsAlive = parsed.keepsAlive
+        expectsContinue = parsed.expectsContinue
+        body = BodyReader(request.framing, allowance: deadlines.body)
+    }
+
+    private func refuseAndClose(_ refusal: Refusal) async {
+        requestKeepsAlive = false
+        request.reset()
+        body = BodyReader()
+        body.isUnreadable = true
+        await listener.handler.refuse(refusal, self)
+        await linger()
+    }
+
+    /// Sees the exchange off; false where the connection does not go on.
+    private func finishExchange() async throws(Stream.Failure) -> Bool {
+        switch answer {
+        case .finished: break
+        case .none:
+            await respond(Answer(status: 500, type: "text/plain", body: []))
+        default: return false
+        }
+        try await flush()
+        guard keepsAlive else {
+            await linger()
+            return false
+        }
+        return true
+    }
+
+    /// Whether another request may follow on this connection.
+    var keepsAlive: Bool { requestKeepsAlive && body.isAtEnd && !listener.isDraining }
+
+    func abandonKeepAlive() { requestKeepsAlive = false }
+
+    /// Closes so that the answer arrives: a close with input unread would reset the connection and take the answer with
+    /// it. So: end our side, then read what still comes, for two seconds at most.
+    private func linger() async {
+        stream.shutdownOutput()
+        guard !body.isAtEnd || body.isUnreadable else { return }
+        stream.deadline = loop.seconds + 3
+        let buffer = takeInput()
+        do throws(Stream.Failure) {
+            repeat { buffer.clear() } while try await stream.read(into: buffer) > 0
+        } catch {
+            // Whatever ended it, the connection is over.
+        }
+    }
+
+    private func takeInput() -> Buffer {
+        if let input { return input }
+        let buffer = loop.buffers.take()
+        input = buffer
+        return buffer
+    }
+
+    // MARK: The request's body
+
+    /// Adds the next bytes of the body to `target`; 0 at the body's end, or where `target` is full.
+    func readBody(into target: Buffer) async throws(Refusal) -> Int {
+        guard !body.isAtEnd, !target.isFull else { return 0 }
+        let buffer = takeInput()
+        do {
+            if expectsContinue {
+                expectsContinue = false
+                if buffer.isEmpty { try await sendContinue() }
+            }
+            while true {
+                let count = try body.take(from: buffer, into: target)
+                if count > 0 || body.isAtEnd { return count }
+                let before = loop.seconds
+                stream.deadline = before + Int64(body.allowance)
+                guard try await stream.read(into: buffer) > 0 else { throw Stream.Failure.closed }
+                body.didWait(seconds: loop.seconds - before)
+            }
+        } catch {
+            throw cut(error)
+        }
+    }
+
+    func readWholeBody() async throws(Refusal) {
+        let limit = listener.limits.heldBodyBytes
+        if case .length(let length) = request.framing {
+            guard length <= limit else { throw Refusal(.tooLarge, "a body of this kind is limited to \(limit) bytes") }
+            request.body.reserveCapacity(length)
+        }
+        let piece = loop.buffers.take()
+        defer { loop.buffers.put(piece) }
+        while try await readBody(into: piece) > 0 {
+            guard request.body.count + piece.count <= limit else {
+                throw Refusal(.tooLarge, "a body without a length is limited to \(limit) bytes")
+            }
+            request.body.append(contentsOf: piece.filled)
+            piece.clear()
+        }
+    }
+
+    private func cut(_ error: any Error) -> Refusal {
+        body.isUnreadable = true
+        requestKeepsAlive = false
+        return switch error {
+        case let refusal as Refusal: refusal
+        case Stream.Failure.timedOut: Refusal(.timeout, "the body came too slowly")
+        default: Refusal(.malformed, "the connection ended before the body did")
+        }
+    }
+
+    /// Ends a wait for more of the body: the answer is out already.
+    func abandonBody() {
+        requestKeepsAlive = false
+        stream.interruptReader()
+    }
+}

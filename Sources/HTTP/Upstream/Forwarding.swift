@@ -1,0 +1,103 @@
+import CountersignWire
+
+/// How a verified request goes on to the upstream.
+package struct Forwarding {
+    /// Which of the request's fields go with it, by their index: bit i for `fields[i]`. Hop-by-hop fields and
+    /// `Countersign-*` never do, whatever this says.
+    package var fields: UInt128
+    /// Field lines of our own, each with its CRLF.
+    package var added: [UInt8]
+    /// For a body that streams: sees every byte, and decides before the last ones go.
+    package var inspector: (any BodyInspector)?
+
+    package init(fields: UInt128, added: [UInt8], inspector: (any BodyInspector)? = nil) {
+        self.fields = fields
+        self.added = added
+        self.inspector = inspector
+    }
+}
+
+/// Looks at a body on its way. Confined to the loop of its exchange.
+package protocol BodyInspector: AnyObject {
+    func inspect(_ bytes: Span<UInt8>)
+    /// Called at the body's end, while its last bytes are still held back.
+    func finish() throws(Refusal)
+}
+
+extension Forwarding {
+    /// Writes the request's head for the upstream: the same method and the same target bytes.
+    func writeHead(of request: borrowing Request, to output: Buffer) {
+        let head = request.head.span
+        func append(_ slice: Slice) {
+            head.extracting(slice.range).withUnsafeBytes { _ = output.append($0) }
+        }
+        append(request.method)
+        output.append(" ")
+        append(request.target)
+        output.append(" HTTP/1.1\r\n")
+        let named = HopByHop.named(in: request.fields, of: head)
+        for index in request.fields.indices where index < 128 && fields >> UInt128(index) & 1 == 1 {
+            let field = request.fields[index]
+            guard !HopByHop.isOne(field.name, of: head), !HopByHop.isOurs(field.name, of: head),
+                named & 1 << UInt128(index) == 0
+            else { continue }
+            append(field.name)
+            output.append(": ")
+            append(field.value)
+            output.append("\r\n")
+        }
+        output.append(added)
+        switch (request.isBodyWhole, request.framing) {
+        case (true, .none) where request.body.isEmpty: break
+        case (true, _): output.appendLength(request.body.count)
+        case (false, .length(let length)): output.appendLength(length)
+        case (false, .none): break
+        case (false, .chunked): output.append("Transfer-Encoding: chunked\r\n")
+        }
+        output.append("\r\n")
+    }
+}
+
+/// The fields that end here. Source: RFC 9110 §7.6.1.
+enum HopByHop {
+    static func isOne(_ name: Slice, of head: Span<UInt8>) -> Bool {
+        func equals(_ text: StaticString) -> Bool { FieldLines.equals(head, name, text) }
+        return switch name.count {
+        case 2: equals("te")
+        case 6: equals("expect")
+        case 7: equals("trailer") || equals("upgrade")
+        case 10: equals("connection") || equals("keep-alive")
+        case 14: equals("content-length")
+        case 16: equals("proxy-connection")
+        case 17: equals("transfer-encoding")
+        case 18: equals("proxy-authenticate")
+        case 19: equals("proxy-authorization")
+        default: false
+        }
+    }
+
+    /// `Countersign-…` and `Countersign_…`, which some backends take for the same: only we say those.
+    static func isOurs(_ name: Slice, of head: Span<UInt8>) -> Bool {
+        let prefix = "countersign" as StaticString
+        let length = prefix.utf8CodeUnitCount
+        guard name.count >= length else { return false }
+        guard FieldLines.equals(head, Slice(Int(name.start), Int(name.start) + length), prefix) else { return false }
+        guard name.count > length else { return true }
+        let next = head[Int(name.start) + length]
+        return next == UInt8(ascii: "-") || next == UInt8(ascii: "_")
+    }
+
+    /// The fields that a `Connection` field names: bit i for `fields[i]`. Both kinds of head hold at most 128 fields.
+    static func named(in fields: [Request.Field], of head: Span<UInt8>) -> UInt128 {
+        var named: UInt128 = 0
+        for field in fields where FieldLines.equals(head, field.name, "connection") {
+            var rest = field.value
+            while let member = FieldLines.nextMember(of: &rest, in: head) {
+                for index in fields.indices where FieldLines.equals(head, fields[index].name, member) {
+                    named |= 1 << UInt128(index)
+                }
+            }
+        }
+        return named
+    }
+}

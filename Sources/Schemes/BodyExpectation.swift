@@ -1,0 +1,11 @@
+import CountersignSeal
+
+/// What the signature says the body must be.
+package enum BodyExpectation: Sendable {
+    /// The scheme signs what it read from the body itself; nothing is left to check.
+    case inSignature
+    /// Nothing was signed of it, so it must be empty.
+    case unsigned
+    /// Every digest given must match. At least one is.
+    case digests(sha256: Digest<32>?, sha512: Digest<64>?)
+}

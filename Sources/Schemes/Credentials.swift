@@ -1,0 +1,18 @@
+/// Who signs: what a scheme needs beside the request.
+package struct Credentials: Sendable {
+    package var keyID: KeyID
+    package var key: SigningKey
+    /// Schemes that name the app's platform and version in each request; otherwise unused.
+    package var platform: String
+    package var version: String
+    /// Seconds east of UTC of the wall clock that form-md5 sends.
+    package var timezoneOffset: Int
+
+    package init(keyID: KeyID, key: SigningKey, platform: String = "", version: String = "", timezoneOffset: Int = 0) {
+        self.keyID = keyID
+        self.key = key
+        self.platform = platform
+        self.version = version
+        self.timezoneOffset = timezoneOffset
+    }
+}

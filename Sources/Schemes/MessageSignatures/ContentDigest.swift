@@ -1,0 +1,49 @@
+import CountersignSeal
+import CountersignWire
+
+/// `Content-Digest`: what the body must hash to. Source: RFC 9530 §2.
+struct ContentDigest {
+    var sha256: Digest<32>?
+    var sha512: Digest<64>?
+
+    /// Every digest that is known here; others are read over. A known one of the wrong length is refused.
+    static func read(_ request: Request) throws(Refusal) -> ContentDigest {
+        var digest = ContentDigest()
+        for field in request.fields where request.matches(field.name, "content-digest") {
+            var reader = StructuredField(request.head.span.extracting(field.value.range))
+            do throws(StructuredField.Problem) {
+                while let key = try reader.nextMember() { try digest.take(key, &reader) }
+            } catch {
+                throw Refusal(error, in: "Content-Digest")
+            }
+        }
+        return digest
+    }
+
+    private mutating func take(_ key: Slice, _ reader: inout StructuredField) throws(StructuredField.Problem) {
+        let name = reader.bytes.extracting(key.range)
+        guard name.matches("sha-256") || name.matches("sha-512") else { return try reader.skipMemberValue() }
+        guard reader.takeEquals(), case .bytes(let text) = try reader.bareItem() else {
+            throw reader.problem("a digest between colons")
+        }
+        let value = reader.bytes.extracting(text.range)
+        if name.matches("sha-256") {
+            guard sha256 == nil, let bytes: ShortBytes<32> = Base64.decode(value, .standard), bytes.count == 32 else {
+                throw reader.problem("one sha-256 of 32 bytes in Base64")
+            }
+            sha256 = bytes.storage
+        } else {
+            guard sha512 == nil, let bytes: ShortBytes<64> = Base64.decode(value, .standard), bytes.count == 64 else {
+                throw reader.problem("one sha-512 of 64 bytes in Base64")
+            }
+            sha512 = bytes.storage
+        }
+        try reader.skipParameters()
+    }
+
+    /// The field's value for a body: sha-256.
+    static func value(for body: borrowing Span<UInt8>) -> String {
+        let digest = SHA256.digest(body)
+        return "sha-256=:\(Base64.encode(digest.span, .standard)):"
+    }
+}

@@ -1,0 +1,36 @@
+import CountersignWire
+
+extension MessageSignatures {
+    /// Covers everything that reaches the other end: what proxies add or change on the way is left out.
+    package func sign(_ draft: inout Draft, as credentials: Credentials, at: Int64, nonce: String) throws(Refusal) {
+        draft.set("Countersign-Release", credentials.keyID.description)
+        if !draft.body.isEmpty { draft.set("Content-Digest", ContentDigest.value(for: draft.body.span)) }
+        var names = ["@method", "@authority", "@path", "@query"]
+        for field in draft.fields {
+            let name = field.name.lowercased()
+            if !names.contains(name), !MessageSignatures.isLeftOut(name) { names.append(name) }
+        }
+        let list = names.map { "\"\($0)\"" }.joined(separator: " ")
+        let keyID = credentials.keyID
+        draft.set(
+            "Signature-Input",
+            "app=(\(list));created=\(at);nonce=\"\(nonce)\";keyid=\"\(keyID)\";alg=\"hmac-sha256\";tag=\"countersign\"")
+        // Read back as a receiver would: what does not parse must not be signed.
+        draft.set("Signature", "app=::")
+        let request = draft.request()
+        var workspace = Workspace()
+        let claim = try claim(in: request, &workspace)
+        try spell(claim, request, &workspace)
+        let mac = credentials.key.mac(.hmacSHA256, of: workspace.text)
+        draft.set("Signature", "app=:\(Base64.encode(mac.span, .standard)):")
+    }
+
+    private static func isLeftOut(_ name: String) -> Bool {
+        switch name {
+        case "accept", "user-agent", "traceparent", "signature", "signature-input", "host", "content-length", "te",
+            "connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade", "trailer", "expect":
+            true
+        default: name.hasPrefix("accept-") || name.hasPrefix("proxy-")
+        }
+    }
+}

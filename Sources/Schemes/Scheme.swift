@@ -1,0 +1,38 @@
+import CountersignWire
+
+/// One way of signing requests. A scheme *describes*: what it covers, how it reads and writes, its string to sign. It
+/// cannot verify; only the gate can. Signing and verifying share ``spell(_:_:_:)``, so they cannot drift apart.
+package protocol Scheme: Sendable {
+    var name: SchemeName { get }
+    var coverage: Coverage { get }
+    /// How a caller of this scheme expects to be answered.
+    var dialect: AnswerDialect { get }
+
+    /// Whether the request bears signs of this scheme, well formed or not.
+    func trace(in request: Request) -> Trace
+
+    /// Reads the signature, and leaves in `workspace` what ``spell(_:_:_:)`` needs. Asked only where there is a trace.
+    func claim(in request: Request, _ workspace: inout Workspace) throws(Refusal) -> Claim
+
+    /// Writes the string to sign into `workspace.text`.
+    func spell(_ claim: Claim, _ request: Request, _ workspace: inout Workspace) throws(Refusal)
+
+    /// Signs `draft` in place. `at` is in whole Unix seconds; `nonce` is new for each request.
+    func sign(_ draft: inout Draft, as credentials: Credentials, at: Int64, nonce: String) throws(Refusal)
+}
+
+/// What a look at a request says about one scheme.
+package enum Trace: Sendable, Equatable {
+    case absent
+    case present
+    /// The scheme signs inside the body, and this body was too large to be read before the gate.
+    case outOfReach
+}
+
+/// The form of answers a caller understands.
+package enum AnswerDialect: Sendable, Equatable {
+    /// Status codes and problem documents. Source: RFC 9457.
+    case problem
+    /// Always 200, with `{"err":{…}}` inside. Source: docs/protocol.md, form-md5.
+    case legacy
+}

@@ -1,0 +1,23 @@
+import CountersignWire
+
+/// Buffers that one request's verdict needs, kept from one to the next so that a verdict allocates nothing.
+///
+/// A workspace belongs to one request from claim to verdict: what a scheme's `claim` leaves here, its `spell` reads.
+package struct Workspace: ~Copyable, Sendable {
+    package var text = StringToSign()
+    /// message-signatures: the signature that was chosen, and what it names.
+    var signature = SignatureInput()
+    var components: [Component] = []
+    /// message-signatures: `@signature-params` of every signature read, in canonical form.
+    var canonical: [UInt8] = []
+    /// form-md5: the parameters, decoded into `decoded`, sorted by name.
+    var parameters: [FormParameter] = []
+    var decoded: [UInt8] = []
+
+    package init() {
+        components.reserveCapacity(64)
+        canonical.reserveCapacity(2048)
+        parameters.reserveCapacity(64)
+        decoded.reserveCapacity(4096)
+    }
+}

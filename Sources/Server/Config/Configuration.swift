@@ -1,0 +1,72 @@
+import CountersignHTTP
+
+/// Everything that `serve` can be told, once and checked. How each setting is spelled is `Setting`'s table.
+public struct Configuration: Sendable, Equatable {
+    /// The data folder.
+    public var data: String
+    /// Where clients connect. Port 0 picks a free one.
+    public var listen = HostPort(host: "127.0.0.1", port: 8443)
+    /// Where administrators connect; nil for nowhere.
+    public var admin: HostPort? = HostPort(host: "127.0.0.1", port: 8444)
+    /// The backend that verified requests go to; nil for the built-in echo.
+    public var upstream: UpstreamURL?
+    /// Where apps and releases are kept; by default in the data folder.
+    public var store: StoreLocation
+    /// Where the requests that were seen are remembered.
+    public var replay = ReplayLocation.memory
+    /// The listener's certificate.
+    public var tls = TLSMode.automatic
+    /// `HOST` or `HOST:PORT`, lower-case, that requests may be addressed to; empty for the listen address and
+    /// `localhost` at its port.
+    public var authorities: [String] = []
+    /// Event loops; nil for one a core.
+    public var workers: Int?
+    /// The path under which the authority's own routes stand.
+    public var prefix = "/countersign/v1"
+    /// How large anything from outside may be.
+    public var limits = Limits()
+    /// How long anything may take.
+    public var deadlines = Deadlines()
+    /// Where the line of each request goes.
+    public var log = LogTarget.standardError
+
+    /// The defaults, for that data folder.
+    public init(data: String = ".countersign") {
+        self.data = data
+        self.store = .default(in: data)
+    }
+}
+
+/// Where apps, releases and keys are kept.
+public enum StoreLocation: Sendable, Equatable {
+    /// An SQLite file.
+    case sqlite(path: String)
+
+    static func `default`(in data: String) -> StoreLocation { .sqlite(path: "\(data)/countersign.db") }
+}
+
+/// Where the requests that were seen are remembered.
+public enum ReplayLocation: Sendable, Equatable {
+    /// A memory-mapped file in the data folder, for one machine.
+    case memory
+}
+
+/// The listener's certificate.
+public enum TLSMode: Sendable, Equatable {
+    /// `DATA/tls`, self-signed, made at the first start.
+    case automatic
+    /// Plain HTTP: for a listener that only a proxy on the same machine can reach.
+    case off
+    /// PEM files.
+    case files(certificate: String, key: String)
+}
+
+/// Where the line of each request goes.
+public enum LogTarget: Sendable, Equatable {
+    /// Standard error.
+    case standardError
+    /// Appended to that file.
+    case file(String)
+    /// Nowhere.
+    case off
+}

@@ -1,0 +1,194 @@
+import CountersignHTTP
+import CountersignWire
+
+/// One thing that `serve` can be told: how it is spelled, what it means, how it is read and shown. The table in
+/// `Setting.all` is the only description; flags, environment, file, help and `--print-config` all come from it.
+package struct Setting: Sendable {
+    /// With hyphens: the flag is `--name`, the variable `COUNTERSIGN_NAME`, the file's key has underscores.
+    package var name: String
+    /// What stands for the value in help: `HOST:PORT`.
+    package var value: String
+    package var meaning: String
+    /// Sets it from text; nil where the text is none of what `expected` says.
+    let set: @Sendable (inout Configuration, String) -> Void?
+    /// What a value may be, for the message about one that is not.
+    package var expected: String
+    let show: @Sendable (Configuration) -> JSONValue
+
+    package var flag: String { "--\(name)" }
+    package var variable: String { "COUNTERSIGN_" + String(name.uppercased().map { $0 == "-" ? "_" : $0 }) }
+    package var key: String { String(name.map { $0 == "-" ? "_" : $0 }) }
+
+    package static let all: [Setting] = places + rules + limits + deadlines
+}
+
+extension Setting {
+    init(
+        _ name: String, _ value: String, _ meaning: String, expected: String,
+        set: @escaping @Sendable (inout Configuration, String) -> Void?,
+        show: @escaping @Sendable (Configuration) -> JSONValue
+    ) {
+        self.init(name: name, value: value, meaning: meaning, set: set, expected: expected, show: show)
+    }
+
+    /// A whole number within `range`.
+    static func number(
+        _ name: String, _ path: any WritableKeyPath<Configuration, Int> & Sendable, in range: ClosedRange<Int>,
+        _ meaning: String
+    ) -> Setting {
+        Setting(
+            name, "N", meaning, expected: "a whole number from \(range.lowerBound) to \(range.upperBound)",
+            set: { configuration, text in
+                guard let number = wholeNumber(text, in: range) else { return nil }
+                configuration[keyPath: path] = number
+                return ()
+            },
+            show: { .integer(Int64($0[keyPath: path])) })
+    }
+
+    static func wholeNumber(_ text: String, in range: ClosedRange<Int>) -> Int? {
+        guard text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = Int(text), range.contains(number) else {
+            return nil
+        }
+        return number
+    }
+
+    /// Where things are.
+    static let places: [Setting] = [
+        Setting(
+            "data", "DIR", "the data folder", expected: "a path",
+            set: { $0.data = $1 }, show: { .string($0.data) }),
+        Setting(
+            "listen", "HOST:PORT", "where clients connect; port 0 picks a free one",
+            expected: "HOST:PORT, IPv6 as [::1]:PORT",
+            set: { configuration, text in HostPort(text).map { configuration.listen = $0 } },
+            show: { .string($0.listen.description) }),
+        Setting(
+            "admin", "HOST:PORT", "where administrators connect; `off` for nowhere",
+            expected: "HOST:PORT, IPv6 as [::1]:PORT, or off",
+            set: { configuration, text in
+                if text == "off" { return configuration.admin = nil }
+                return HostPort(text).map { configuration.admin = $0 }
+            },
+            show: { .string($0.admin?.description ?? "off") }),
+        Setting(
+            "upstream", "URL", "the backend; without one, a built-in echo answers",
+            expected: "http://HOST[:PORT] or https://HOST[:PORT], without path, user or query",
+            set: { configuration, text in UpstreamURL(text).map { configuration.upstream = $0 } },
+            show: { .optional($0.upstream?.text) }),
+        Setting(
+            "store", "URL", "where apps and releases are kept (default: sqlite:DATA/countersign.db)",
+            expected: "sqlite:PATH (this build has no PostgreSQL store)",
+            set: { configuration, text in
+                guard text.hasPrefix("sqlite:"), text.utf8.count > 7 else { return nil }
+                return configuration.store = .sqlite(path: String(text.dropFirst(7)))
+            },
+            show: {
+                switch $0.store {
+                case .sqlite(let path): .string("sqlite:\(path)")
+                }
+            }),
+        Setting(
+            "replay", "URL", "where the requests that were seen are remembered",
+            expected: "memory (this build has no Redis replay guard)",
+            set: { configuration, text in text == "memory" ? configuration.replay = .memory : nil },
+            show: { _ in "memory" }),
+        Setting(
+            "log", "TARGET", "where the line of each request goes: `stderr`, `off` or a file",
+            expected: "stderr, off or a path",
+            set: { configuration, text in
+                switch text {
+                case "stderr": configuration.log = .standardError
+                case "off": configuration.log = .off
+                default: configuration.log = .file(text)
+                }
+            },
+            show: {
+                switch $0.log {
+                case .standardError: "stderr"
+                case .off: "off"
+                case .file(let path): .string(path)
+                }
+            }),
+    ]
+
+    /// By what rules it serves.
+    static let rules: [Setting] = [
+        Setting(
+            "tls", "MODE", "`auto` keeps a certificate of its own in DATA/tls; `off`; or CERT,KEY (PEM files)",
+            expected: "auto, off, or CERTIFICATE,KEY",
+            set: { configuration, text in
+                switch text {
+                case "auto": return configuration.tls = .automatic
+                case "off": return configuration.tls = .off
+                default:
+                    let paths = text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
+                    guard paths.count == 2, !paths[0].isEmpty, !paths[1].isEmpty else { return nil }
+                    return configuration.tls = .files(certificate: paths[0], key: paths[1])
+                }
+            },
+            show: {
+                switch $0.tls {
+                case .automatic: "auto"
+                case .off: "off"
+                case .files(let certificate, let key): .string("\(certificate),\(key)")
+                }
+            }),
+        Setting(
+            "authority", "HOST[:PORT],…",
+            "the hosts it answers for (default: the listen address, and localhost at its port)",
+            expected: "HOST or HOST:PORT, several joined by commas",
+            set: { configuration, text in
+                let hosts = text.split(separator: ",", omittingEmptySubsequences: false).map { $0.lowercased() }
+                guard hosts.allSatisfy({ HostPort.split($0) != nil }) else { return nil }
+                return configuration.authorities = hosts
+            },
+            show: { $0.authorities.isEmpty ? .null : .string($0.authorities.joined(separator: ",")) }),
+        Setting(
+            "workers", "N", "event loops (default: one a core)", expected: "a whole number from 1 to 256",
+            set: { configuration, text in wholeNumber(text, in: 1...256).map { configuration.workers = $0 } },
+            show: { $0.workers.map { .integer(Int64($0)) } ?? .null }),
+        Setting(
+            "prefix", "PATH", "the path under which the authority's own routes stand",
+            expected: "an absolute path of letters, digits, - . _ ~ and /, without a final slash",
+            set: { configuration, text in isPrefix(text) ? configuration.prefix = text : nil },
+            show: { .string($0.prefix) }),
+    ]
+
+    private static func isPrefix(_ text: String) -> Bool {
+        let segments = text.split(separator: "/", omittingEmptySubsequences: false)
+        guard segments.count > 1, segments[0].isEmpty else { return false }
+        return segments.dropFirst().allSatisfy { segment in
+            !segment.isEmpty && segment != "." && segment != ".."
+                && segment.utf8.allSatisfy { byte in
+                    switch byte {
+                    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): true
+                    case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."): true
+                    case UInt8(ascii: "_"), UInt8(ascii: "~"): true
+                    default: false
+                    }
+                }
+        }
+    }
+
+    static let limits: [Setting] = [
+        number("limit-head", \.limits.headBytes, in: 1024...(1 << 20), "bytes of request line and fields"),
+        number("limit-target", \.limits.targetBytes, in: 256...(1 << 20), "bytes of the request target"),
+        number("limit-fields", \.limits.fieldCount, in: 8...1000, "fields of a request"),
+        number(
+            "limit-held-body", \.limits.heldBodyBytes, in: 0...(1 << 28),
+            "bytes of a body that is verified before anything is forwarded"),
+        number("limit-body", \.limits.bodyBytes, in: 0...(1 << 46), "bytes of a body that streams"),
+        number("limit-connections", \.limits.connections, in: 1...1_000_000, "open client connections"),
+    ]
+
+    static let deadlines: [Setting] = [
+        number("deadline-head", \.deadlines.head, in: 1...3600, "seconds for a request's head"),
+        number("deadline-idle", \.deadlines.idle, in: 1...86_400, "seconds between two requests"),
+        number("deadline-body", \.deadlines.body, in: 1...86_400, "seconds for a body, and one more for each 32 KiB"),
+        number("deadline-stall", \.deadlines.stall, in: 1...86_400, "seconds for a client to take some of an answer"),
+        number("deadline-upstream-connect", \.deadlines.upstreamConnect, in: 1...3600, "seconds to reach the backend"),
+        number("deadline-upstream-answer", \.deadlines.upstreamAnswer, in: 1...86_400, "seconds for its answer"),
+        number("deadline-drain", \.deadlines.drain, in: 0...3600, "seconds for requests in flight, once told to stop"),
+    ]
+}

@@ -1,0 +1,139 @@
+import CountersignGate
+import CountersignHTTP
+import CountersignSchemes
+import CountersignWire
+
+/// The way of a request, from the engine to the gate and on to the upstream.
+///
+/// One for each loop, and confined to it; the gate, the log and the clock are shared.
+final class Gateway: Handler, @unchecked Sendable {
+    /// Where verified requests go.
+    enum Backend {
+        case echo
+        case upstream(UpstreamPool)
+    }
+
+    private let gate: Gate
+    private let backend: Backend
+    private let prefix: String
+    private let limits: Limits
+    private let log: EventLog?
+    private let clock: any TimeSource
+    private let identity = Identity()
+    private var events: EventGenerator
+    private var logClock = LogClock()
+    private var line: [UInt8] = []
+
+    init(
+        gate: Gate, backend: Backend, prefix: String, limits: Limits, log: EventLog?, clock: any TimeSource,
+        seed: UInt64
+    ) {
+        self.gate = gate
+        self.backend = backend
+        self.prefix = prefix
+        self.limits = limits
+        self.log = log
+        self.clock = clock
+        events = EventGenerator(seed: seed)
+    }
+
+    func handle(_ exchange: any Exchange) async {
+        var event = RequestEvent(id: EventID(&events))
+        if await answerOwnRoute(exchange) { return record(event, exchange) }
+        do throws(Refusal) {
+            try await takeBody(of: exchange)
+            let caller = try await gate.judge(exchange.request)
+            event.caller = caller
+            try await passOn(exchange, from: caller, event.id)
+        } catch {
+            event.refusal = error
+            await answer(error, exchange, event)
+        }
+        record(event, exchange)
+    }
+
+    func refuse(_ refusal: Refusal, _ exchange: any Exchange) async {
+        var event = RequestEvent(id: EventID(&events))
+        event.refusal = refusal
+        await answer(refusal, exchange, event)
+        record(event, exchange)
+    }
+
+    // MARK: Steps
+
+    /// Reads a body that fits; a larger one must say its length, and streams behind the gate.
+    private func takeBody(of exchange: any Exchange) async throws(Refusal) {
+        if case .length(let length) = exchange.request.framing, length > limits.heldBodyBytes {
+            guard length <= limits.bodyBytes else {
+                throw Refusal(.tooLarge, "a body is limited to \(limits.bodyBytes) bytes")
+            }
+            exchange.request.isBodyWhole = false
+        } else {
+            try await exchange.readWholeBody()
+        }
+    }
+
+    private func passOn(_ exchange: any Exchange, from caller: Caller, _ event: EventID) async throws(Refusal) {
+        let fields = Identity.forwardedFields(of: exchange.request, caller: caller)
+        switch backend {
+        case .echo:
+            guard exchange.request.isBodyWhole else {
+                throw Refusal(.tooLarge, "the built-in echo backend takes bodies up to \(limits.heldBodyBytes) bytes")
+            }
+            let added = Identity.fields(of: caller.release) + [("Countersign-Event", event.text)]
+            await exchange.respond(
+                Echo.answer(exchange.request, added: added) { $0 < 128 && fields >> UInt128($0) & 1 == 1 })
+        case .upstream(let pool):
+            let inspector = exchange.request.isBodyWhole ? nil : StreamedBodyCheck(caller.body)
+            let forwarding = Forwarding(
+                fields: fields, added: identity.lines(for: caller, event: event), inspector: inspector)
+            try await pool.forward(exchange, forwarding)
+        }
+    }
+
+    private func answer(_ refusal: Refusal, _ exchange: any Exchange, _ event: RequestEvent) async {
+        let dialect = exchange.request.method.isEmpty ? .problem : gate.dialect(for: exchange.request)
+        let answer = RefusalAnswer.make(
+            refusal, dialect: dialect, detail: .coarse, event: event.id, now: clock.now)
+        await exchange.respond(answer)
+    }
+
+    private func record(_ event: RequestEvent, _ exchange: any Exchange) {
+        guard let log else { return }
+        line = event.line(for: exchange, clock: &logClock, reusing: line)
+        log.write(line, event.refusal == nil ? .soon : .now)
+    }
+
+    /// The authority's own routes. Only `health` so far; the rest of the prefix is kept from the upstream.
+    private func answerOwnRoute(_ exchange: any Exchange) async -> Bool {
+        let request = exchange.request
+        let path = request.head[request.path.range]
+        guard path.starts(with: prefix.utf8) else { return false }
+        let rest = path.dropFirst(prefix.utf8.count)
+        guard rest.isEmpty || rest.first == UInt8(ascii: "/") else { return false }
+        if rest.elementsEqual("/health".utf8) {
+            await exchange.respond(Answer(status: 200, type: "application/json", body: Array("{\"status\":\"ok\"}\n".utf8)))
+        } else {
+            await exchange.respond(.notFound)
+        }
+        return true
+    }
+}
+
+/// Checks a streamed body against its signature, for the engine.
+private final class StreamedBodyCheck: BodyInspector {
+    private var digest: BodyDigest?
+    private var failure: Refusal?
+
+    init(_ expectation: BodyExpectation) { digest = BodyDigest(expectation) }
+
+    func inspect(_ bytes: Span<UInt8>) {
+        do throws(Refusal) { try digest?.update(bytes) } catch { failure = error }
+    }
+
+    func finish() throws(Refusal) {
+        if let failure { throw failure }
+        guard let digest = digest.take() else { return }
+        try digest.finish()
+    }
+}

@@ -1,0 +1,64 @@
+import CountersignGate
+import CountersignHTTP
+import CountersignSchemes
+import CountersignWire
+
+/// What the upstream is told about a caller, and which of the caller's own fields it gets to see.
+///
+/// Confined to one loop: the lines that are the same for every request of a release are kept.
+final class Identity {
+    private static let mostKept = 1_024
+    private var kept: [ObjectIdentifier: (release: ReleaseKey, lines: [UInt8])] = [:]
+
+    /// `Countersign-*` field lines, each with its CRLF. Source: docs/protocol.md, "To the upstream".
+    func lines(for caller: Caller, event: EventID) -> [UInt8] {
+        var lines = releaseLines(for: caller.release)
+        lines.append(contentsOf: "Countersign-Event: ".utf8)
+        for index in event.bytes.indices { lines.append(event.bytes[index]) }
+        lines.append(contentsOf: "\r\n".utf8)
+        return lines
+    }
+
+    private func releaseLines(for release: ReleaseKey) -> [UInt8] {
+        if let entry = kept[ObjectIdentifier(release)], entry.release === release { return entry.lines }
+        var text = ""
+        for (name, value) in Identity.fields(of: release) { text += "\(name): \(value)\r\n" }
+        if kept.count >= Identity.mostKept { kept.removeAll() }
+        let lines = Array(text.utf8)
+        kept[ObjectIdentifier(release)] = (release, lines)
+        return lines
+    }
+
+    static func fields(of release: ReleaseKey) -> [(name: String, value: String)] {
+        [
+            ("Countersign-App", release.app), ("Countersign-Release", release.id.description),
+            ("Countersign-Platform", release.platform), ("Countersign-Version", release.version),
+            ("Countersign-Scheme", release.scheme.rawValue),
+        ]
+    }
+
+    /// The fields that go on, as ``Forwarding`` wants them: those the signature covers, `Host`, and the few that may go
+    /// uncovered because no backend should act on them.
+    static func forwardedFields(of request: borrowing Request, caller: Caller) -> UInt128 {
+        var forwarded: UInt128 = 0
+        for index in request.fields.indices where index < UInt128.bitWidth {
+            if caller.coveredFields.contains(index) || mayGoUncovered(index, of: request, caller.release.policy) {
+                forwarded |= 1 << UInt128(index)
+            }
+        }
+        return forwarded
+    }
+
+    private static func mayGoUncovered(_ index: Int, of request: borrowing Request, _ policy: Policy) -> Bool {
+        let name = request.fields[index].name
+        switch name.count {
+        case 4 where request.matches(name, "host"): return true
+        case 6 where request.matches(name, "accept"): return true
+        case 10 where request.matches(name, "user-agent"): return true
+        case 11 where request.matches(name, "traceparent"): return true
+        default:
+            if request.matches(Slice(Int(name.start), min(Int(name.end), Int(name.start) + 7)), "accept-") { return true }
+            return !policy.forwardedFields.isEmpty && policy.forwardedFields.contains(request.text(name))
+        }
+    }
+}

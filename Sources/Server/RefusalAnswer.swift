@@ -1,0 +1,60 @@
+import CountersignGate
+import CountersignHTTP
+import CountersignSchemes
+import CountersignWire
+
+/// A refusal as its caller reads it. Source: docs/protocol.md, "Answers"; RFC 9457.
+enum RefusalAnswer {
+    /// Whether the caller is told the exact reason.
+    enum Detail { case coarse, exact }
+
+    static func make(
+        _ refusal: Refusal, dialect: AnswerDialect, detail: Detail, event: EventID, now: Int64
+    ) -> Answer {
+        switch dialect {
+        case .problem: problem(refusal, detail, event, now)
+        case .legacy: legacy(refusal, detail, event)
+        }
+    }
+
+    /// `application/problem+json` with a stable code, and an instance that is found in the log.
+    private static func problem(_ refusal: Refusal, _ detail: Detail, _ event: EventID, _ now: Int64) -> Answer {
+        let code = refusal.code
+        var members: [(name: String, value: JSONValue)] = [
+            ("type", "about:blank"), ("title", .string(code.title)), ("status", .integer(Int64(code.status))),
+            ("code", .string(code.name)), ("instance", .string(event.text)),
+        ]
+        if isHarmless(code) || detail == .exact, !refusal.detail.isEmpty {
+            members.append(("detail", .string(refusal.detail)))
+        }
+        if code == .stale { members.append(("time", .integer(now))) }
+        if let link = refusal.link { members.append(("update_url", .string(link))) }
+        var fields: [Answer.Field] = [.init("Cache-Control", "no-store")]
+        if let seconds = refusal.retryAfter { fields.append(.init("Retry-After", String(seconds))) }
+        return Answer(status: code.status, type: "application/problem+json", fields: fields, body: Array(JSONValue.object(members).text.utf8))
+    }
+
+    /// Form-md5's clients look for `err` in a successful answer only, so the status is always 200. Source: legacy, L1.
+    private static func legacy(_ refusal: Refusal, _ detail: Detail, _ event: EventID) -> Answer {
+        let code = refusal.code
+        let exact = isHarmless(code) || detail == .exact
+        let message = exact && !refusal.detail.isEmpty ? refusal.detail : code.title
+        let body: JSONValue = [
+            "err": [
+                "code": .integer(Int64(code.legacyNumber)), "msg": .string(message),
+                "eventId": .string(code == .updateRequired ? refusal.link ?? "" : event.text),
+            ]
+        ]
+        return Answer(
+            status: 200, type: "application/json", fields: [.init("Cache-Control", "no-store")],
+            body: Array(body.text.utf8))
+    }
+
+    /// Reasons that tell an attacker nothing but how to write HTTP.
+    private static func isHarmless(_ code: Refusal.Code) -> Bool {
+        switch code {
+        case .malformed, .tooLarge, .timeout, .unsigned, .stale: true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,75 @@
+import CountersignGate
+import CountersignHTTP
+import CountersignSchemes
+import CountersignWire
+import Glibc
+
+/// What is written about one request: who, what, how it ended. Never a secret, a query or a body.
+struct RequestEvent {
+    let id: EventID
+    private let began: UInt64
+    var caller: Caller?
+    var refusal: Refusal?
+
+    init(id: EventID) {
+        self.id = id
+        began = RequestEvent.nanoseconds()
+    }
+
+    /// One JSON line, written over `buffer`.
+    func line(for exchange: any Exchange, clock: inout LogClock, reusing buffer: consuming [UInt8]) -> [UInt8] {
+        buffer.removeAll(keepingCapacity: true)
+        var line = JSONLine(reusing: buffer)
+        line.add("time", clock.text())
+        line.add("event", id.bytes.span)
+        line.add("peer", exchange.peer)
+        let request = exchange.request
+        if !request.method.isEmpty {
+            line.add("method", request.head.span.extracting(request.method.range))
+            line.add("path", request.head.span.extracting(request.path.range))
+        }
+        line.add("status", exchange.answeredStatus ?? 0)
+        line.add("code", refusal?.code.name ?? "ok")
+        if let detail = refusal?.detail, !detail.isEmpty { line.add("detail", detail) }
+        if let release = caller?.release {
+            line.add("app", release.app)
+            line.add("release", release.id.description)
+            line.add("scheme", release.scheme.rawValue)
+        }
+        line.add("bytes", exchange.answeredBytes)
+        line.add("us", Int((RequestEvent.nanoseconds() - began) / 1_000))
+        line.end()
+        return line.bytes
+    }
+
+    private static func nanoseconds() -> UInt64 {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
+    }
+}
+
+/// The wall clock as log lines show it, RFC 3339 with milliseconds; the date is worked out once a second.
+struct LogClock {
+    private var second = -1
+    private var prefix = ""
+
+    mutating func text() -> String {
+        var now = timespec()
+        clock_gettime(CLOCK_REALTIME, &now)
+        if now.tv_sec != second {
+            second = now.tv_sec
+            var parts = tm()
+            gmtime_r(&second, &parts)
+            prefix =
+                "\(LogClock.padded(parts.tm_year + 1900, 4))-\(LogClock.padded(parts.tm_mon + 1, 2))-\(LogClock.padded(parts.tm_mday, 2))"
+                + "T\(LogClock.padded(parts.tm_hour, 2)):\(LogClock.padded(parts.tm_min, 2)):\(LogClock.padded(parts.tm_sec, 2))."
+        }
+        return prefix + LogClock.padded(Int32(truncatingIfNeeded: now.tv_nsec / 1_000_000), 3) + "Z"
+    }
+
+    private static func padded(_ number: Int32, _ width: Int) -> String {
+        let digits = String(number)
+        return String(repeating: "0", count: max(0, width - digits.utf8.count)) + digits
+    }
+}

@@ -1,0 +1,44 @@
+import CountersignWire
+import Glibc
+
+/// Signals, taken one at a time by the main thread; all other threads have them blocked.
+enum Signals {
+    enum Event { case drain, reload, none }
+
+    /// Call before any thread is started: a thread inherits what is blocked.
+    static func block() {
+        var set = handled
+        pthread_sigmask(SIG_BLOCK, &set, nil)
+        // A peer that goes away is an error of the write, not the end of the process.
+        signal(SIGPIPE, SIG_IGN)
+    }
+
+    /// The next signal.
+    static func next() -> Event {
+        var set = handled
+        var number: Int32 = 0
+        return sigwait(&set, &number) == 0 ? meaning(of: number) : .none
+    }
+
+    /// The next signal, or none within so many milliseconds.
+    static func next(milliseconds: Int) -> Event {
+        var set = handled
+        var patience = timespec(tv_sec: milliseconds / 1_000, tv_nsec: milliseconds % 1_000 * 1_000_000)
+        return meaning(of: sigtimedwait(&set, nil, &patience))
+    }
+
+    private static var handled: sigset_t {
+        var set = sigset_t()
+        sigemptyset(&set)
+        for number in [SIGTERM, SIGINT, SIGHUP] { sigaddset(&set, number) }
+        return set
+    }
+
+    private static func meaning(of number: Int32) -> Event {
+        switch number {
+        case SIGTERM, SIGINT: .drain
+        case SIGHUP: .reload
+        default: .none
+        }
+    }
+}

@@ -1,0 +1,101 @@
+/// `application/x-www-form-urlencoded`, read strictly. Source: WHATWG URL §5; what browsers forgive is refused here:
+/// a bad percent escape, an empty pair, and NUL, at which C programs behind us would stop reading.
+package enum Form {
+    package struct Problem: Error, Sendable, Equatable {
+        /// Offset of the offending byte.
+        package var at: Int
+        package var expected: String
+    }
+
+    /// A name and its value as they are written, by their offsets.
+    package struct Pair: BitwiseCopyable, Sendable {
+        package var name: Slice
+        package var value: Slice
+    }
+
+    /// Walks the pairs of one text. The text is handed in at each step, so that the reader owns nothing.
+    package struct Reader: Sendable {
+        private var position = 0
+
+        package init() {}
+
+        /// The next pair; nil at the end.
+        package mutating func next(in text: borrowing Span<UInt8>) throws(Problem) -> Pair? {
+            // A text that ends in "&" has an empty pair last: one step beyond its end.
+            guard position < text.count || (position == text.count && position > 0 && text[position - 1] == ampersand)
+            else { return nil }
+            let start = position
+            var equals = -1
+            while position < text.count, text[position] != ampersand {
+                if equals < 0, text[position] == UInt8(ascii: "=") { equals = position }
+                position += 1
+            }
+            guard position > start, equals != start else { throw Problem(at: start, expected: "a name") }
+            let end = position
+            position = end < text.count ? end + 1 : end + 2
+            if equals < 0 { equals = end }
+            return Pair(name: Slice(start, equals), value: Slice(Swift.min(equals + 1, end), end))
+        }
+    }
+
+    /// Appends what `raw` stands for, and says where it went.
+    package static func decode(
+        _ raw: Slice, of text: borrowing Span<UInt8>, into buffer: inout [UInt8]
+    ) throws(Problem) -> Slice {
+        let start = buffer.count
+        var index = raw.range.lowerBound
+        let end = raw.range.upperBound
+        while index < end {
+            let byte = try decoded(text, &index, end)
+            buffer.append(byte)
+        }
+        return Slice(start, buffer.count)
+    }
+
+    /// Whether `raw` stands for `name`, however it is escaped.
+    package static func matches(_ raw: Slice, of text: borrowing Span<UInt8>, _ name: StaticString) -> Bool {
+        var index = raw.range.lowerBound
+        let end = raw.range.upperBound
+        for place in 0..<name.utf8CodeUnitCount {
+            guard index < end, let byte = try? decoded(text, &index, end), byte == name.utf8Start[place] else {
+                return false
+            }
+        }
+        return index == end
+    }
+
+    /// Appends `name=value` in escaped form, after a `&` where something is there already.
+    package static func append(_ name: String, _ value: borrowing Span<UInt8>, to text: inout [UInt8]) {
+        if !text.isEmpty { text.append(ampersand) }
+        let name = Array(name.utf8)
+        Percent.encode(name.span, into: &text)
+        text.append(UInt8(ascii: "="))
+        Percent.encode(value, into: &text)
+    }
+
+    private static var ampersand: UInt8 { UInt8(ascii: "&") }
+
+    @inline(__always)
+    private static func decoded(
+        _ text: borrowing Span<UInt8>, _ index: inout Int, _ end: Int
+    ) throws(Problem) -> UInt8 {
+        let byte = text[index]
+        switch byte {
+        case UInt8(ascii: "%"):
+            guard end - index > 2, let value = Percent.byte(in: text, at: index + 1) else {
+                throw Problem(at: index, expected: "two hexadecimal digits after \"%\"")
+            }
+            guard value != 0 else { throw Problem(at: index, expected: "no NUL") }
+            index += 3
+            return value
+        case UInt8(ascii: "+"):
+            index += 1
+            return UInt8(ascii: " ")
+        case 0:
+            throw Problem(at: index, expected: "no NUL")
+        default:
+            index += 1
+            return byte
+        }
+    }
+}

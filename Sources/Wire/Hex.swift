@@ -1,0 +1,49 @@
+/// Hexadecimal digits, two a byte. Written in lower case; read in lower case only, so that a value has one spelling.
+package enum Hex {
+    package static func encode(_ bytes: borrowing Span<UInt8>) -> String {
+        var text: [UInt8] = []
+        text.reserveCapacity(bytes.count * 2)
+        for index in 0..<bytes.count {
+            text.append(digit(bytes[index] >> 4))
+            text.append(digit(bytes[index] & 15))
+        }
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    /// Nil where `text` is not pairs of lower-case hexadecimal digits, or holds more bytes than fit.
+    package static func decode<let capacity: Int>(_ text: borrowing Span<UInt8>) -> ShortBytes<capacity>? {
+        guard text.count.isMultiple(of: 2) else { return nil }
+        var bytes = ShortBytes<capacity>()
+        var index = 0
+        while index < text.count {
+            guard let high = value(text[index]), let low = value(text[index + 1]) else { return nil }
+            guard bytes.append(high << 4 | low) else { return nil }
+            index += 2
+        }
+        return bytes
+    }
+
+    /// Nil where `text` is not pairs of lower-case hexadecimal digits.
+    package static func decode(_ text: String) -> [UInt8]? {
+        let digits = Array(text.utf8)
+        guard digits.count.isMultiple(of: 2) else { return nil }
+        var bytes: [UInt8] = []
+        for index in stride(from: 0, to: digits.count, by: 2) {
+            guard let high = value(digits[index]), let low = value(digits[index + 1]) else { return nil }
+            bytes.append(high << 4 | low)
+        }
+        return bytes
+    }
+
+    private static func digit(_ value: UInt8) -> UInt8 {
+        value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") - 10 + value
+    }
+
+    private static func value(_ digit: UInt8) -> UInt8? {
+        switch digit {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,104 @@
+/// A JSON value to be written. Members keep the order they are given in, so that the same data is the same text.
+package indirect enum JSONValue: Sendable, Equatable, ExpressibleByStringLiteral, ExpressibleByIntegerLiteral,
+    ExpressibleByDictionaryLiteral, ExpressibleByArrayLiteral, ExpressibleByBooleanLiteral, ExpressibleByNilLiteral
+{
+    case null
+    case bool(Bool)
+    case integer(Int64)
+    case string(String)
+    case array([JSONValue])
+    case object([(name: String, value: JSONValue)])
+
+    package init(stringLiteral text: String) { self = .string(text) }
+    package init(integerLiteral number: Int64) { self = .integer(number) }
+    package init(booleanLiteral flag: Bool) { self = .bool(flag) }
+    package init(nilLiteral: ()) { self = .null }
+    package init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
+    package init(dictionaryLiteral members: (String, JSONValue)...) {
+        self = .object(members.map { (name: $0.0, value: $0.1) })
+    }
+
+    package static func strings(_ texts: some Sequence<String>) -> JSONValue { .array(texts.map { .string($0) }) }
+
+    package static func optional(_ text: String?) -> JSONValue { text.map { .string($0) } ?? .null }
+
+    package static func == (left: JSONValue, right: JSONValue) -> Bool { left.text == right.text }
+}
+
+extension JSONValue {
+    /// On one line, without white space: for logs and answers.
+    package var text: String {
+        var bytes: [UInt8] = []
+        write(into: &bytes, indent: nil)
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// Over several lines, two spaces a level: for people.
+    package var prettyText: String {
+        var bytes: [UInt8] = []
+        write(into: &bytes, indent: 0)
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// `indent` is the level in the several-line form; nil writes one line.
+    private func write(into bytes: inout [UInt8], indent: Int?) {
+        switch self {
+        case .null: bytes.append(contentsOf: "null".utf8)
+        case .bool(let flag): bytes.append(contentsOf: (flag ? "true" : "false").utf8)
+        case .integer(let number): bytes.append(contentsOf: String(number).utf8)
+        case .string(let text): JSONValue.append(text, to: &bytes)
+        case .array(let elements):
+            list(elements, "[", "]", into: &bytes, indent: indent) { element, bytes, indent in
+                element.write(into: &bytes, indent: indent)
+            }
+        case .object(let members):
+            list(members, "{", "}", into: &bytes, indent: indent) { member, bytes, indent in
+                JSONValue.append(member.name, to: &bytes)
+                bytes.append(contentsOf: (indent == nil ? ":" : ": ").utf8)
+                member.value.write(into: &bytes, indent: indent)
+            }
+        }
+    }
+
+    private func list<Element>(
+        _ elements: [Element], _ open: Unicode.Scalar, _ close: Unicode.Scalar, into bytes: inout [UInt8], indent: Int?,
+        each: (Element, inout [UInt8], Int?) -> Void
+    ) {
+        bytes.append(UInt8(ascii: open))
+        let inner = elements.isEmpty ? nil : indent.map { $0 + 1 }
+        for (index, element) in elements.enumerated() {
+            if index > 0 { bytes.append(UInt8(ascii: ",")) }
+            JSONValue.breakLine(inner, into: &bytes)
+            each(element, &bytes, inner)
+        }
+        if !elements.isEmpty { JSONValue.breakLine(indent, into: &bytes) }
+        bytes.append(UInt8(ascii: close))
+    }
+
+    private static func breakLine(_ indent: Int?, into bytes: inout [UInt8]) {
+        guard let indent else { return }
+        bytes.append(0x0A)
+        bytes.append(contentsOf: repeatElement(0x20, count: indent * 2))
+    }
+
+    /// The text in quotes, escaped. U+2028 and U+2029 are escaped as well: JavaScript once ended a line at them.
+    package static func append(_ text: String, to bytes: inout [UInt8]) {
+        bytes.append(UInt8(ascii: "\""))
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "\"": bytes.append(contentsOf: "\\\"".utf8)
+            case "\\": bytes.append(contentsOf: "\\\\".utf8)
+            case "\n": bytes.append(contentsOf: "\\n".utf8)
+            case "\r": bytes.append(contentsOf: "\\r".utf8)
+            case "\t": bytes.append(contentsOf: "\\t".utf8)
+            case "\0"..<" ", "\u{7F}", "\u{2028}", "\u{2029}":
+                let digits = String(scalar.value, radix: 16)
+                bytes.append(contentsOf: "\\u".utf8)
+                bytes.append(contentsOf: repeatElement(UInt8(ascii: "0"), count: 4 - digits.utf8.count))
+                bytes.append(contentsOf: digits.utf8)
+            default: bytes.append(contentsOf: UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter)
+            }
+        }
+        bytes.append(UInt8(ascii: "\""))
+    }
+}

@@ -1,0 +1,42 @@
+/// Percent-encoding. Source: RFC 3986 §2.1.
+package enum Percent {
+    /// The byte that the two hexadecimal digits at `index` stand for, in either case; nil where there are none.
+    package static func byte(in text: borrowing Span<UInt8>, at index: Int) -> UInt8? {
+        guard index >= 0, text.count - index >= 2 else { return nil }
+        guard let high = digit(text[index]), let low = digit(text[index + 1]) else { return nil }
+        return high << 4 | low
+    }
+
+    /// Appends `bytes`, all but unreserved characters (`A–Z a–z 0–9 - . _ ~`) encoded, in upper-case digits.
+    package static func encode(_ bytes: borrowing Span<UInt8>, into text: inout [UInt8]) {
+        for index in 0..<bytes.count {
+            let byte = bytes[index]
+            if isUnreserved(byte) {
+                text.append(byte)
+            } else {
+                text.append(UInt8(ascii: "%"))
+                text.append(upper(byte >> 4))
+                text.append(upper(byte & 15))
+            }
+        }
+    }
+
+    /// Source: RFC 3986 §2.3.
+    package static func isUnreserved(_ byte: UInt8) -> Bool {
+        if ASCII.isLetter(byte) || ASCII.isDigit(byte) { return true }
+        switch byte {
+        case UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "~"): return true
+        default: return false
+        }
+    }
+
+    private static func digit(_ byte: UInt8) -> UInt8? {
+        if ASCII.isDigit(byte) { return byte - UInt8(ascii: "0") }
+        let lower = byte | 0x20
+        return lower >= UInt8(ascii: "a") && lower <= UInt8(ascii: "f") ? lower - UInt8(ascii: "a") + 10 : nil
+    }
+
+    private static func upper(_ value: UInt8) -> UInt8 {
+        value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "A") - 10 + value
+    }
+}

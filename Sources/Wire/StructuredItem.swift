@@ -1,0 +1,142 @@
+/// Bare items. Source: RFC 9651 §4.2.3.1.
+extension StructuredField {
+    package mutating func bareItem() throws(Problem) -> BareItem {
+        guard let first = next else { throw problem("an item") }
+        switch first {
+        case UInt8(ascii: "\""): return .string(try string())
+        case UInt8(ascii: ":"): return .bytes(try byteSequence())
+        case UInt8(ascii: "?"): return .boolean(try boolean())
+        case UInt8(ascii: "@"): return .date(try date())
+        case UInt8(ascii: "%"): return .displayString(try displayString())
+        case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"): return try number()
+        default: return .token(try token())
+        }
+    }
+
+    /// Source: RFC 9651 §4.2.5. Returns what stands between the quotes.
+    package mutating func string() throws(Problem) -> Slice {
+        try expect(UInt8(ascii: "\""), "a string in quotes")
+        let start = at
+        while let byte = next {
+            switch byte {
+            case UInt8(ascii: "\""):
+                let slice = Slice(start, at)
+                advance()
+                return slice
+            case UInt8(ascii: "\\"):
+                advance()
+                guard next == UInt8(ascii: "\"") || next == UInt8(ascii: "\\") else {
+                    throw problem("a quote or a backslash after a backslash")
+                }
+                advance()
+            case 0x20...0x7E: advance()
+            default: throw problem("a visible ASCII character or a space")
+            }
+        }
+        throw problem("a closing quote")
+    }
+
+    /// Source: RFC 9651 §4.2.4. Up to fifteen digits, or twelve, a point, and up to three.
+    private mutating func number() throws(Problem) -> BareItem {
+        let start = at
+        let isNegative = take(UInt8(ascii: "-"))
+        let digits = at
+        var value: Int64 = 0
+        while let byte = next, ASCII.isDigit(byte) {
+            guard at - digits < 15 else { throw problem("at most fifteen digits") }
+            value = value * 10 + Int64(byte - UInt8(ascii: "0"))
+            advance()
+        }
+        guard at > digits else { throw problem("a digit") }
+        guard next == UInt8(ascii: ".") else { return .integer(isNegative ? -value : value) }
+        guard at - digits <= 12 else { throw problem("at most twelve digits before the point") }
+        advance()
+        let fraction = at
+        while let byte = next, ASCII.isDigit(byte) {
+            guard at - fraction < 3 else { throw problem("at most three digits after the point") }
+            advance()
+        }
+        guard at > fraction else { throw problem("a digit after the point") }
+        return .decimal(Slice(start, at))
+    }
+
+    /// Source: RFC 9651 §4.2.6.
+    private mutating func token() throws(Problem) -> Slice {
+        let start = at
+        guard let first = next, ASCII.isLetter(first) || first == UInt8(ascii: "*") else { throw problem("an item") }
+        while let byte = next, isTokenByte(byte) || byte == UInt8(ascii: ":") || byte == UInt8(ascii: "/") { advance() }
+        return Slice(start, at)
+    }
+
+    /// Source: RFC 9651 §4.2.7. That it decodes is checked by whoever needs the bytes.
+    private mutating func byteSequence() throws(Problem) -> Slice {
+        advance()
+        let start = at
+        while let byte = next, byte != UInt8(ascii: ":") {
+            guard ASCII.isLetter(byte) || ASCII.isDigit(byte) || isBase64Mark(byte) else { throw problem("Base64") }
+            advance()
+        }
+        let slice = Slice(start, at)
+        try expect(UInt8(ascii: ":"), "a closing \":\"")
+        return slice
+    }
+
+    /// Source: RFC 9651 §4.2.8.
+    private mutating func boolean() throws(Problem) -> Bool {
+        advance()
+        if take(UInt8(ascii: "1")) { return true }
+        if take(UInt8(ascii: "0")) { return false }
+        throw problem("0 or 1 after \"?\"")
+    }
+
+    /// Source: RFC 9651 §4.2.9.
+    private mutating func date() throws(Problem) -> Int64 {
+        advance()
+        guard case .integer(let seconds) = try number() else { throw problem("whole seconds") }
+        return seconds
+    }
+
+    /// Source: RFC 9651 §4.2.10.
+    private mutating func displayString() throws(Problem) -> Slice {
+        advance()
+        try expect(UInt8(ascii: "\""), "a quote after \"%\"")
+        let start = at
+        while let byte = next {
+            switch byte {
+            case UInt8(ascii: "\""):
+                let slice = Slice(start, at)
+                advance()
+                return slice
+            case UInt8(ascii: "%"):
+                advance()
+                for _ in 0..<2 {
+                    guard let digit = next, isLowerHex(digit) else { throw problem("two lower-case hexadecimal digits") }
+                    advance()
+                }
+            case 0x20...0x7E: advance()
+            default: throw problem("a visible ASCII character or a space")
+            }
+        }
+        throw problem("a closing quote")
+    }
+
+    private func isLowerHex(_ byte: UInt8) -> Bool {
+        ASCII.isDigit(byte) || (byte >= UInt8(ascii: "a") && byte <= UInt8(ascii: "f"))
+    }
+
+    private func isBase64Mark(_ byte: UInt8) -> Bool {
+        byte == UInt8(ascii: "+") || byte == UInt8(ascii: "/") || byte == UInt8(ascii: "=")
+    }
+
+    /// Source: RFC 9110 §5.6.2.
+    private func isTokenByte(_ byte: UInt8) -> Bool {
+        if ASCII.isLetter(byte) || ASCII.isDigit(byte) { return true }
+        switch byte {
+        case UInt8(ascii: "!"), UInt8(ascii: "#"), UInt8(ascii: "$"), UInt8(ascii: "%"), UInt8(ascii: "&"),
+            UInt8(ascii: "'"), UInt8(ascii: "*"), UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "."),
+            UInt8(ascii: "^"), UInt8(ascii: "_"), UInt8(ascii: "`"), UInt8(ascii: "|"), UInt8(ascii: "~"):
+            return true
+        default: return false
+        }
+    }
+}
