@@ -123,7 +123,7 @@ def test_a_library_verifies_what_sign_makes(text):
 
 
 def test_verify_and_explain_judge_by_the_time_given():
-    key = ReleaseKey("r_AAAAAAAAAAAAAAAAAAAAAA", base64.urlsafe_b64encode(bytes(range(32))).decode(), "api.example")
+    key = ReleaseKey("r_AAAAAAAAAAAAAAAAAAAAAA", base64.urlsafe_b64encode(bytes(range(32))).decode().rstrip("="), "api.example")
     signed = offline("sign", key, b"GET / HTTP/1.1\nHost: api.example\n\n", "--at", "1700000000").stdout
     assert b"created=1700000000" in signed
     assert offline("verify", key, signed, "--at", "1700000030").returncode == 0
