@@ -70,3 +70,11 @@ let package = Package(
     ],
     swiftLanguageModes: [.v6]
 )
+
+// Links only with libFuzzer, so this target is there only when script/fuzz asks for it.
+if Context.environment["COUNTERSIGN_FUZZ"] == "1" {
+    package.targets.append(
+        .executableTarget(
+            name: "fuzz", dependencies: ["CountersignHTTP", "CountersignWire"], path: "Fuzz", exclude: ["Seeds"],
+            swiftSettings: settings))
+}
