@@ -7,6 +7,8 @@ let settings: [SwiftSetting] = [
     .enableExperimentalFeature("Lifetimes"),
     .enableUpcomingFeature("ExistentialAny"),
     .enableUpcomingFeature("MemberImportVisibility"),
+    // A handler stays on its loop from one await to the next; looking for another executor at each costs more than it does.
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
 ]
 
 /// One of our own modules: `CountersignWire` in `Sources/Wire`.
@@ -60,6 +62,19 @@ let package = Package(
             path: "Sources/CLI", swiftSettings: settings),
 
         tests("HTTP", ["CountersignWire"]),
+
+        tests("Wire"),
+        tests("Seal", ["CountersignWire"]),
+        tests("Schemes", ["CountersignSeal", "CountersignWire"]),
+        tests("Gate", ["CountersignSchemes", "CountersignSeal", "CountersignWire"]),
     ],
     swiftLanguageModes: [.v6]
 )
+
+// Links only with libFuzzer, so this target is there only when script/fuzz asks for it.
+if Context.environment["COUNTERSIGN_FUZZ"] == "1" {
+    package.targets.append(
+        .executableTarget(
+            name: "fuzz", dependencies: ["CountersignHTTP", "CountersignWire"], path: "Fuzz", exclude: ["Seeds"],
+            swiftSettings: settings))
+}

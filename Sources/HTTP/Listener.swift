@@ -21,7 +21,7 @@ package final class Listener: @unchecked Sendable {
 
     let loop: EventLoop
     let handler: any Handler
-    let settings: Settings
+    private(set) var settings: Settings
     private(set) var isDraining = false
     private let descriptor: Int32
     private var event: OpaquePointer?
@@ -46,9 +46,11 @@ package final class Listener: @unchecked Sendable {
 
     /// Accepts from now on; on the loop, or before it starts.
     package func start() {
-        event = event_new(loop.base, descriptor, Int16(EV_READ | EV_PERSIST), { _, _, context in
-            Unmanaged<Listener>.fromOpaque(context.unsafelyUnwrapped).takeUnretainedValue().accept()
-        }, Unmanaged.passUnretained(self).toOpaque())
+        event = event_new(
+            loop.base, descriptor, Int16(EV_READ | EV_PERSIST),
+            { _, _, context in
+                Unmanaged<Listener>.fromOpaque(context.unsafelyUnwrapped).takeUnretainedValue().accept()
+            }, Unmanaged.passUnretained(self).toOpaque())
         if let event { event_add(event, nil) }
         loop.onTick { [self] in tick() }
     }
@@ -68,7 +70,8 @@ package final class Listener: @unchecked Sendable {
         for connection in connections { connection.stream.close() }
     }
 
-    package var isEmpty: Bool { connections.isEmpty }
+    /// For connections from now on. On the loop.
+    package func replace(tls: TLSContext?) { settings.tls = tls }
 
     /// Takes all that wait, up to a number that leaves the loop time for those it has.
     private func accept() {
@@ -137,6 +140,8 @@ package final class ConnectionCount: Sendable {
         remove()
         return .farOver
     }
+
+    package var current: Int { count.load(ordering: .relaxed) }
 
     func remove() { count.subtract(1, ordering: .relaxed) }
 }

@@ -6,20 +6,23 @@ import CountersignWire
 enum Echo {
     /// JSON with method, target, fields (ours last) and the body's SHA-256 and length.
     static func answer(_ request: Request, added: [(name: String, value: String)], forwards: (Int) -> Bool) -> Answer {
-        var fields = JSONLine()
+        var fields: [(name: String, value: String)] = []
         for index in request.fields.indices where forwards(index) {
-            fields.add(named: request.text(request.fields[index].name), request.text(request.fields[index].value))
+            let field = request.fields[index]
+            // Lines of one name are one field: a JSON object has room for each name once. Source: RFC 9110 §5.3.
+            if let first = fields.firstIndex(where: { $0.name == request.text(field.name) }) {
+                fields[first].value += ", " + request.text(field.value)
+            } else {
+                fields.append((request.text(field.name), request.text(field.value)))
+            }
         }
-        for field in added { fields.add(named: field.name.lowercased(), field.value) }
-        fields.end()
-
-        var line = JSONLine()
-        line.add("method", request.text(request.method))
-        line.add("target", request.text(request.target))
-        line.add(raw: fields.bytes, as: "headers")
-        line.add("body_length", request.body.count)
-        line.add("body_sha256", Hex.encode(SHA256.digest(request.body.span).span))
-        line.end()
-        return Answer(status: 200, type: "application/json", body: line.bytes + [UInt8(ascii: "\n")])
+        fields += added.map { ($0.name.lowercased(), $0.value) }
+        let body: JSONValue = [
+            "method": .string(request.text(request.method)), "target": .string(request.text(request.target)),
+            "headers": .object(fields.map { ($0.name, .string($0.value)) }),
+            "body_length": .integer(Int64(request.body.count)),
+            "body_sha256": .string(Hex.encode(SHA256.digest(request.body.span).span)),
+        ]
+        return Answer(status: 200, type: "application/json", body: Array((body.text + "\n").utf8))
     }
 }

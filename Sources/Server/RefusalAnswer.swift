@@ -20,19 +20,20 @@ enum RefusalAnswer {
     /// `application/problem+json` with a stable code, and an instance that is found in the log.
     private static func problem(_ refusal: Refusal, _ detail: Detail, _ event: EventID, _ now: Int64) -> Answer {
         let code = refusal.code
-        var line = JSONLine()
-        line.add("type", "about:blank")
-        line.add("title", code.title)
-        line.add("status", code.status)
-        line.add("code", code.name)
-        line.add("instance", event.text)
-        if isHarmless(code) || detail == .exact, !refusal.detail.isEmpty { line.add("detail", refusal.detail) }
-        if code == .stale { line.add("time", Int(now)) }
-        if let link = refusal.link { line.add("update_url", link) }
-        line.end()
+        var members: [(name: String, value: JSONValue)] = [
+            ("type", "about:blank"), ("title", .string(code.title)), ("status", .integer(Int64(code.status))),
+            ("code", .string(code.name)), ("instance", .string(event.text)),
+        ]
+        if isHarmless(code) || detail == .exact, !refusal.detail.isEmpty {
+            members.append(("detail", .string(refusal.detail)))
+        }
+        if code == .stale { members.append(("time", .integer(now))) }
+        if let link = refusal.link { members.append(("update_url", .string(link))) }
         var fields: [Answer.Field] = [.init("Cache-Control", "no-store")]
         if let seconds = refusal.retryAfter { fields.append(.init("Retry-After", String(seconds))) }
-        return Answer(status: code.status, type: "application/problem+json", fields: fields, body: line.bytes)
+        return Answer(
+            status: code.status, type: "application/problem+json", fields: fields,
+            body: Array(JSONValue.object(members).text.utf8))
     }
 
     /// Form-md5's clients look for `err` in a successful answer only, so the status is always 200. Source: legacy, L1.
@@ -40,14 +41,15 @@ enum RefusalAnswer {
         let code = refusal.code
         let exact = isHarmless(code) || detail == .exact
         let message = exact && !refusal.detail.isEmpty ? refusal.detail : code.title
-        var error = JSONLine(reusing: Array(#"{"err":"#.utf8))
-        error.add("code", code.legacyNumber)
-        error.add("msg", message)
-        error.add("eventId", code == .updateRequired ? refusal.link ?? "" : event.text)
-        error.end()
+        let body: JSONValue = [
+            "err": [
+                "code": .integer(Int64(code.legacyNumber)), "msg": .string(message),
+                "eventId": .string(code == .updateRequired ? refusal.link ?? "" : event.text),
+            ]
+        ]
         return Answer(
             status: 200, type: "application/json", fields: [.init("Cache-Control", "no-store")],
-            body: error.bytes + [UInt8(ascii: "}")])
+            body: Array(body.text.utf8))
     }
 
     /// Reasons that tell an attacker nothing but how to write HTTP.

@@ -25,21 +25,6 @@ package struct JSONLine {
         bytes.append(contentsOf: String(number).utf8)
     }
 
-    /// For a name that is not known beforehand.
-    package mutating func add(named name: String, _ text: String) {
-        if !isFirst { bytes.append(UInt8(ascii: ",")) }
-        isFirst = false
-        appendString(name)
-        bytes.append(UInt8(ascii: ":"))
-        appendString(text)
-    }
-
-    /// A value that is JSON already.
-    package mutating func add(raw value: [UInt8], as name: StaticString) {
-        begin(name)
-        bytes.append(contentsOf: value)
-    }
-
     /// Closes the object.
     package mutating func end() { bytes.append(UInt8(ascii: "}")) }
 

@@ -9,7 +9,7 @@ package enum SelfSigned {
     private static let days = 3_650
 
     /// Certificate and key as PEM. `names` are host names or address literals.
-    package static func make(names: [String], now: Int) throws(HTTPFault) -> (certificate: [UInt8], key: [UInt8]) {
+    package static func make(names: [String]) throws(HTTPFault) -> (certificate: [UInt8], key: [UInt8]) {
         guard let key = cs_ec_p256_generate(), let certificate = X509_new() else { throw failure() }
         defer {
             EVP_PKEY_free(key)

@@ -1,5 +1,4 @@
-import CountersignWire
-import Synchronization
+import Glibc
 
 /// Where verified requests go: a backend's host and port, and whether to speak TLS to it.
 ///
@@ -20,6 +19,26 @@ package final class UpstreamTarget: Sendable {
     package func resolve() throws(HTTPFault) {
         addresses.replace(try SocketAddress.resolve(host: host, port: port))
     }
+
+    /// Resolves now, and again every half minute on a thread of its own, for as long as the process lives. A name that
+    /// is not found is a backend that is down: requests fail until it is.
+    package func keepResolving() {
+        try? resolve()
+        var thread = pthread_t()
+        pthread_create(
+            &thread, nil,
+            { context in
+                guard let context else { return nil }
+                let target = Unmanaged<UpstreamTarget>.fromOpaque(context).takeRetainedValue()
+                while true {
+                    sleep(UpstreamTarget.resolveSeconds)
+                    try? target.resolve()
+                }
+            }, Unmanaged.passRetained(self).toOpaque())
+        pthread_detach(thread)
+    }
+
+    private static let resolveSeconds: UInt32 = 30
 
     func nextAddresses() -> [SocketAddress] { addresses.all }
 }

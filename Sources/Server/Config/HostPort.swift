@@ -31,7 +31,9 @@ public struct HostPort: Sendable, Equatable, CustomStringConvertible {
             guard let close = text.firstIndex(of: "]") else { return nil }
             host = text[text.index(after: text.startIndex)..<close]
             rest = text[text.index(after: close)...]
-            guard host.contains(":"), host.utf8.allSatisfy({ isHexDigit($0) || $0 == 0x3A || $0 == 0x2E }) else { return nil }
+            guard host.contains(":"), host.utf8.allSatisfy({ isHexDigit($0) || $0 == 0x3A || $0 == 0x2E }) else {
+                return nil
+            }
         } else {
             let colon = text.firstIndex(of: ":") ?? text.endIndex
             host = text[..<colon]

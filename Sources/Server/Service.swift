@@ -1,0 +1,135 @@
+import CountersignGate
+import CountersignHTTP
+import CountersignSeal
+import CountersignWire
+import Glibc
+
+/// The running server: its workers, and how they start, reload and drain.
+final class Service {
+    private let configuration: Configuration
+    private let log: EventLog?
+    private let connections = ConnectionCount()
+    private var workers: [Worker] = []
+    private var adminPort: Int?
+    /// What clients pin; nil without TLS.
+    let spkiPin: String?
+    /// The port that clients connect to.
+    let port: Int
+
+    /// Opens the ports and prepares one worker a core; nothing is accepted before ``start()``.
+    init(_ configuration: Configuration, log: EventLog?, makeGate: (_ authorities: [String]) throws(Fault) -> Gate)
+        throws(Fault)
+    {
+        self.configuration = configuration
+        self.log = log
+        let count = configuration.workers ?? max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
+        let tls = try Certificate.context(for: configuration)
+        spkiPin = tls?.spkiPin
+        do {
+            let (descriptors, port) = try Service.open(configuration.listen, sockets: count)
+            self.port = port
+            let gate = try makeGate(Service.authorities(configuration, port: port))
+            let target = try Service.upstream(configuration)
+            let settings = Listener.Settings(limits: configuration.limits, deadlines: configuration.deadlines, tls: tls)
+            for index in 0..<count {
+                let loop = try EventLoop()
+                let gateway = Gateway(
+                    gate: gate, backend: Service.backend(target, loop, configuration), prefix: configuration.prefix,
+                    limits: configuration.limits, log: log, clock: SystemTime(), seed: Service.seed())
+                var listeners = [
+                    Listener(
+                        descriptor: descriptors[index], loop: loop, settings: settings, count: connections,
+                        handler: gateway)
+                ]
+                if index == 0, let admin = configuration.admin {
+                    listeners.append(try Service.admin(admin, loop, configuration))
+                }
+                workers.append(Worker(loop: loop, listeners: listeners))
+            }
+        } catch let fault as HTTPFault {
+            throw Fault(.failed, fault.description)
+        } catch let fault as Fault {
+            throw fault
+        } catch {
+            throw Fault(.failed, "\(error)")
+        }
+    }
+
+    /// `https://127.0.0.1:8443`, with the port that was picked.
+    var url: String {
+        let scheme = configuration.tls == .off ? "http" : "https"
+        return "\(scheme)://\(HostPort(host: configuration.listen.host, port: UInt16(truncatingIfNeeded: port)))"
+    }
+
+    func start() throws(Fault) {
+        do {
+            for (index, worker) in workers.enumerated() {
+                for listener in worker.listeners { listener.start() }
+                try worker.loop.start(name: "worker-\(index)")
+            }
+        } catch {
+            throw Fault(.failed, error.description)
+        }
+    }
+
+    /// Takes up a renewed certificate and opens the log again.
+    func reload() throws(Fault) {
+        log?.reopen()
+        let tls = try Certificate.context(for: configuration)
+        for worker in workers {
+            guard let listener = worker.listeners.first else { continue }
+            worker.loop.perform { listener.replace(tls: tls) }
+        }
+    }
+
+    /// Stops accepting and waits for requests in flight, until the deadline or a second signal.
+    func drain() {
+        for worker in workers { worker.drain() }
+        let deadline = EventLoop.monotonicSeconds() + Int64(configuration.deadlines.drain)
+        while connections.current > 0, EventLoop.monotonicSeconds() < deadline {
+            if Signals.next(milliseconds: 20) == .drain { break }
+        }
+        for worker in workers { worker.stop() }
+    }
+
+    // MARK: Parts
+
+    private static func open(_ address: HostPort, sockets: Int) throws -> (descriptors: [Int32], port: Int) {
+        try SocketAddress.resolve(host: address.host, port: Int(address.port))[0].listen(sockets: sockets)
+    }
+
+    /// The listen address and `localhost`, at the port, unless the settings name others.
+    private static func authorities(_ configuration: Configuration, port: Int) -> [String] {
+        guard configuration.authorities.isEmpty else { return configuration.authorities }
+        let port = UInt16(truncatingIfNeeded: port)
+        return [configuration.listen.host, "localhost"].map { HostPort(host: $0, port: port).description }
+    }
+
+    private static func upstream(_ configuration: Configuration) throws -> UpstreamTarget? {
+        guard let url = configuration.upstream else { return nil }
+        let tls = url.isTLS ? try TLSContext(verifyingWithSystemStore: ()) : nil
+        let target = UpstreamTarget(host: url.host, port: Int(url.port), tls: tls)
+        // A backend whose name cannot be found yet is one that is down: 502 until it can.
+        target.keepResolving()
+        return target
+    }
+
+    private static func backend(
+        _ target: UpstreamTarget?, _ loop: EventLoop, _ configuration: Configuration
+    ) -> Gateway.Backend {
+        guard let target else { return .echo }
+        return .upstream(UpstreamPool(target: target, loop: loop, deadlines: configuration.deadlines))
+    }
+
+    private static func admin(_ address: HostPort, _ loop: EventLoop, _ configuration: Configuration) throws -> Listener
+    {
+        let settings = Listener.Settings(limits: Limits(), deadlines: configuration.deadlines, tls: nil)
+        let descriptor = try open(address, sockets: 1).descriptors[0]
+        return Listener(
+            descriptor: descriptor, loop: loop, settings: settings, count: ConnectionCount(), handler: AdminRoutes())
+    }
+
+    private static func seed() -> UInt64 {
+        SystemRandom().bytes(8).reduce(0) { $0 << 8 | UInt64($1) }
+    }
+}

@@ -1,0 +1,167 @@
+import CountersignWire
+import Glibc
+import Testing
+
+@testable import CountersignHTTP
+
+/// Forwards everything; bodies over 64 KiB stream past `Sum`.
+final class ForwardingHandler: Handler, @unchecked Sendable {
+    private var pool: UpstreamPool?
+    let target: UpstreamTarget
+    let deadlines: Deadlines
+    let verdict: Refusal?
+    private let echo = EchoHandler()
+
+    init(port: Int, deadlines: Deadlines, verdict: Refusal?) throws {
+        target = UpstreamTarget(host: "127.0.0.1", port: port, tls: nil)
+        try target.resolve()
+        self.deadlines = deadlines
+        self.verdict = verdict
+    }
+
+    func handle(_ exchange: any Exchange) async {
+        // Made on the loop that uses it.
+        let pool = self.pool ?? UpstreamPool(target: target, loop: exchange.loop, deadlines: deadlines)
+        self.pool = pool
+        var forwarding = Forwarding(fields: .max, added: Array("Countersign-App: demo\r\n".utf8))
+        do throws(Refusal) {
+            if case .length(let length) = exchange.request.framing, length > 65_536 {
+                exchange.request.isBodyWhole = false
+                forwarding.inspector = Verdict(verdict)
+            } else {
+                try await exchange.readWholeBody()
+            }
+            try await pool.forward(exchange, forwarding)
+        } catch {
+            await echo.refuse(error, exchange)
+        }
+    }
+
+    func refuse(_ refusal: Refusal, _ exchange: any Exchange) async { await echo.refuse(refusal, exchange) }
+}
+
+final class Verdict: BodyInspector {
+    private let refusal: Refusal?
+    init(_ refusal: Refusal?) { self.refusal = refusal }
+    func inspect(_ bytes: Span<UInt8>) {}
+    func finish() throws(Refusal) { if let refusal { throw refusal } }
+}
+
+@Suite struct UpstreamTests {
+    private func withGateway(
+        deadlines: Deadlines = Deadlines(), verdict: Refusal? = nil, backend: any Handler = EchoHandler(),
+        _ body: (RawClient, Engine) throws -> Void
+    ) throws {
+        var limits = Limits()
+        limits.heldBodyBytes = 8 << 20
+        let backend = try Engine(limits: limits, handler: backend)
+        let gateway = try Engine(
+            handler: ForwardingHandler(port: backend.port, deadlines: deadlines, verdict: verdict))
+        defer {
+            gateway.stop()
+            backend.stop()
+        }
+        let client = try RawClient(port: gateway.port)
+        defer { client.close() }
+        try body(client, backend)
+    }
+
+    @Test func forwardsTheTargetAndTheBody() throws {
+        try withGateway { client, _ in
+            for number in 0..<20 {
+                client.send(
+                    "POST /a%2Fb//c?q=\(number) HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"
+                )
+                let answer = client.receive(until: "abc")
+                #expect(answer.hasPrefix("HTTP/1.1 200 OK\r\n") && answer.hasSuffix("POST\n/a%2Fb//c?q=\(number)\nabc"))
+            }
+        }
+    }
+
+    @Test func streamsALargeBodyBothWays() throws {
+        try withGateway { client, _ in
+            let body = String(repeating: "0123456789abcdef", count: 200_000)
+            client.send(
+                "POST /big HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: \(body.utf8.count)\r\n\r\n")
+            client.send(body)
+            let answer = client.receiveAll()
+            #expect(answer.hasSuffix("POST\n/big\n" + body))
+        }
+    }
+
+    @Test func holdsTheLastBytesBackFromAWrongBody() throws {
+        let seen = SeenRequests()
+        try withGateway(verdict: Refusal(.bodyMismatch, "wrong"), backend: seen) { client, _ in
+            let body = String(repeating: "x", count: 300_000)
+            client.send(
+                "POST /big HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: \(body.utf8.count)\r\n\r\n"
+                    + body)
+            let answer = client.receiveAll()
+            #expect(answer.hasPrefix("HTTP/1.1 400 ") && answer.hasSuffix("wrong"))
+        }
+        // The backend saw a request begin, and its body cut off.
+        #expect(seen.begun == 1 && seen.complete == 0)
+    }
+
+    @Test func sendsAnIdempotentRequestAgainOnANewConnection() throws {
+        try withGateway { client, backend in
+            for method in ["GET", "PUT", "POST"] {
+                client.send("\(method) /1 HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n")
+                #expect(client.receive(until: "/1\n").contains("200 OK"))
+                // The pooled connection dies without a word that the gateway could have read in time.
+                backend.onLoop { backend.listener.abort() }
+                client.send("\(method) /2 HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n")
+                let second = client.receive(until: "\r\n\r\n")
+                #expect(second.contains("200 OK") || method == "POST", "\(method)")
+                if second.contains("502") { break }
+                if !second.contains("/2\n") { _ = client.receive(until: "/2\n") }
+            }
+        }
+    }
+
+    @Test func says502And504() throws {
+        var deadlines = Deadlines()
+        deadlines.upstreamAnswer = 1
+        try withGateway(deadlines: deadlines, backend: SilentHandler()) { client, _ in
+            client.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
+            #expect(client.receive(until: "\r\n\r\n").hasPrefix("HTTP/1.1 504 "))
+        }
+        let gateway = try Engine(handler: ForwardingHandler(port: 1, deadlines: Deadlines(), verdict: nil))
+        defer { gateway.stop() }
+        let client = try RawClient(port: gateway.port)
+        defer { client.close() }
+        client.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
+        #expect(client.receive(until: "\r\n\r\n").hasPrefix("HTTP/1.1 502 "))
+    }
+}
+
+/// Counts requests whose head came, and those whose body did.
+final class SeenRequests: Handler, @unchecked Sendable {
+    private let lock = Lock()
+    private var counts = (begun: 0, complete: 0)
+    var begun: Int { lock.hold { counts.begun } }
+    var complete: Int { lock.hold { counts.complete } }
+
+    func handle(_ exchange: any Exchange) async {
+        lock.hold { counts.begun += 1 }
+        do throws(Refusal) {
+            try await exchange.readWholeBody()
+            lock.hold { counts.complete += 1 }
+            await exchange.respond(Answer(status: 200, type: "text/plain", body: []))
+        } catch {
+            await exchange.respond(Answer(status: 400, type: "text/plain", body: []))
+        }
+    }
+
+    func refuse(_ refusal: Refusal, _ exchange: any Exchange) async {}
+}
+
+/// Takes three seconds to answer.
+struct SilentHandler: Handler {
+    func handle(_ exchange: any Exchange) async {
+        try? await Task.sleep(for: .seconds(3))
+        await exchange.respond(Answer(status: 200, type: "text/plain", body: []))
+    }
+
+    func refuse(_ refusal: Refusal, _ exchange: any Exchange) async {}
+}
