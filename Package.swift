@@ -62,6 +62,11 @@ let package = Package(
             path: "Sources/CLI", swiftSettings: settings),
 
         tests("HTTP", ["CountersignWire"]),
+
+        tests("Wire"),
+        tests("Seal", ["CountersignWire"]),
+        tests("Schemes", ["CountersignSeal", "CountersignWire"]),
+        tests("Gate", ["CountersignSchemes", "CountersignSeal", "CountersignWire"]),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -7,10 +7,12 @@ package struct BodyDigest: ~Copyable, Sendable {
     private let expectation: BodyExpectation
     private var sha256 = SHA256()
     private var sha512 = SHA512()
+    private var hasBytes = false
 
     package init(_ expectation: BodyExpectation) { self.expectation = expectation }
 
-    package mutating func update(_ bytes: Span<UInt8>) throws(Refusal) {
+    package mutating func update(_ bytes: borrowing Span<UInt8>) {
+        if bytes.count > 0 { hasBytes = true }
         guard case .digests(let short, let long) = expectation else { return }
         if short != nil { sha256.update(bytes) }
         if long != nil { sha512.update(bytes) }
@@ -18,13 +20,30 @@ package struct BodyDigest: ~Copyable, Sendable {
 
     /// Throws `body-mismatch` where the body was another than the signed one.
     package consuming func finish() throws(Refusal) {
-        fatalError("follows in the next commit")
+        switch expectation {
+        case .inSignature: return
+        case .unsigned:
+            if hasBytes { throw Refusal(.bodyMismatch, "a body that nothing signs") }
+        case .digests(let short, let long):
+            if let short { try BodyDigest.compare(short.span, sha256.finish().span, "sha-256") }
+            if let long { try BodyDigest.compare(long.span, sha512.finish().span, "sha-512") }
+        }
+    }
+
+    private static func compare(
+        _ signed: borrowing Span<UInt8>, _ found: borrowing Span<UInt8>, _ name: StaticString
+    ) throws(Refusal) {
+        guard ConstantTime.equals(signed, found) == .equal else {
+            throw Refusal(.bodyMismatch, "content-digest: \(name) of the body differs")
+        }
     }
 }
 
 extension BodyExpectation {
     /// Checks a body that is held whole.
     func check(_ body: Span<UInt8>) throws(Refusal) {
-        fatalError("follows in the next commit")
+        var digest = BodyDigest(self)
+        digest.update(body)
+        try digest.finish()
     }
 }

@@ -22,7 +22,45 @@ package struct Fresh: ~Copyable, Sendable {
 package struct Freshness: Sendable {
     package init() {}
 
+    /// `now` in whole Unix seconds.
     package func check(_ proof: consuming Proof, at now: Int64) throws(Refusal) -> Fresh {
-        fatalError("follows in the next commit")
+        let created = try judge(proof.claim, proof.release.policy, at: now)
+        return Fresh(proof, created: created, now: now)
+    }
+
+    /// When the claim says it was made, if that is within the policy's window; nil where the scheme does not say.
+    func judge(_ claim: Claim, _ policy: Policy, at now: Int64) throws(Refusal) -> Int64? {
+        let created = claim.created.instant(in: policy)
+        if let created {
+            let window = Int64(policy.window(for: claim.scheme))
+            let (age, overflow) = now.subtractingReportingOverflow(created)
+            guard !overflow, age.magnitude <= UInt64(max(window, 0)) else {
+                throw Refusal(.stale, Freshness.describe(created: created, now: now, window: window))
+            }
+        }
+        if let expires = claim.expires, expires <= now {
+            throw Refusal(.stale, "expired at \(expires), it is \(now)")
+        }
+        return created
+    }
+
+    private static func describe(created: Int64, now: Int64, window: Int64) -> String {
+        let (distance, overflow) = now.subtractingReportingOverflow(created)
+        if overflow { return "created \(created) is out of all bounds" }
+        let side = distance > 0 ? "ago" : "ahead"
+        return "created \(created) is \(distance.magnitude) s \(side); the window is \(window) s either side of \(now)"
+    }
+}
+
+extension Claim.Created {
+    /// Whole Unix seconds; nil where the scheme does not sign a time.
+    func instant(in policy: Policy) -> Int64? {
+        switch self {
+        case .unix(let seconds): return seconds
+        case .wallClock(let seconds):
+            let (instant, overflow) = seconds.subtractingReportingOverflow(Int64(policy.timezoneOffset))
+            return overflow ? seconds : instant
+        case .unsigned: return nil
+        }
     }
 }

@@ -35,6 +35,9 @@ package struct Verify: Sendable {
         guard release.policy.schemes.contains(claim.scheme) else {
             throw Refusal(.schemeNotAllowed, "app \(release.app) does not allow \(claim.scheme.rawValue)")
         }
+        guard claim.shortfalls.isEmpty else {
+            throw Refusal(.badSignature, claim.shortfalls.descriptions.joined(separator: "; "))
+        }
         try release.check(claim)
         if request.isBodyWhole { try claim.body.check(request.body.span) }
         return Proof(claim: claim, release: release)

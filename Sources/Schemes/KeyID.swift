@@ -2,8 +2,8 @@
 package struct KeyID: Sendable, Hashable, CustomStringConvertible {
     package static let longest = 64
 
-    private var words: InlineArray<8, UInt64>
-    private var length: UInt8
+    fileprivate var words: InlineArray<8, UInt64>
+    fileprivate var length: UInt8
 
     /// Nil where the bytes are no key id: empty, too long, or with a space, control or non-ASCII byte.
     package init?(_ bytes: Span<UInt8>) {
@@ -34,5 +34,14 @@ package struct KeyID: Sendable, Hashable, CustomStringConvertible {
 
     package func hash(into hasher: inout Hasher) {
         for index in 0...(Int(length) - 1) >> 3 { hasher.combine(words[index]) }
+    }
+}
+
+extension KeyID {
+    package var count: Int { Int(length) }
+
+    /// The byte at `index`, below ``count``.
+    package subscript(_ index: Int) -> UInt8 {
+        UInt8(truncatingIfNeeded: words[index >> 3] >> UInt64((index & 7) * 8))
     }
 }

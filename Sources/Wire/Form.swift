@@ -5,6 +5,11 @@ package enum Form {
         /// Offset of the offending byte.
         package var at: Int
         package var expected: String
+
+        package init(at: Int, expected: String) {
+            self.at = at
+            self.expected = expected
+        }
     }
 
     /// A name and its value as they are written, by their offsets.

@@ -1,6 +1,8 @@
 import CountersignWire
 
 /// Form parameters under one MD5, a key for each platform and version. Source: docs/protocol.md, form-md5.
+///
+/// The parameters are those of a form body where the request is a POST with one, otherwise those of the query.
 package struct FormMD5: Scheme {
     package init() {}
 
@@ -10,24 +12,110 @@ package struct FormMD5: Scheme {
     package var coverage: Coverage {
         Coverage(
             covered: [.formParameters],
-            uncovered: [.method, .authority, .transport, .path, .otherFields, .formSpelling],
+            uncovered: [.method, .authority, .transport, .path, .query, .otherFields, .formSpelling],
             weaknesses: [
                 "values are not escaped: a=\"1&b=2\" signs like a=1, b=2",
-                "MD5 over the secret in the middle of the text is not a MAC",
+                "the query of a POST is not signed",
+                "MD5 over a text with the secret inside is not a MAC",
             ])
     }
 
-    package func trace(in request: Request) -> Trace { .absent }
+    package func trace(in request: Request) -> Trace {
+        guard let place = place(of: request) else { return .absent }
+        if place == .body, !request.isBodyWhole { return .outOfReach }
+        var names = Names()
+        switch place {
+        case .body: names.note(in: request.body.span)
+        case .query(let slice): names.note(in: request.head.span.extracting(slice.range))
+        }
+        return names.appID && names.other ? .present : .absent
+    }
 
     package func claim(in request: Request, _ workspace: inout Workspace) throws(Refusal) -> Claim {
-        fatalError("follows in the next commit")
+        switch place(of: request) {
+        case .body:
+            if let query = request.query { try refuseBaseNames(in: request.head.span.extracting(query.range)) }
+            try FormParameters.read(request.body.span, &workspace)
+        case .query(let slice):
+            guard request.body.isEmpty, request.isBodyWhole else {
+                throw Refusal(.malformed, "a body beside signed parameters in the query: nothing signs it")
+            }
+            try FormParameters.read(request.head.span.extracting(slice.range), &workspace)
+        case nil: throw Refusal(.unsigned, "neither a form body nor a query")
+        }
+        return try FormMD5Claim.read(workspace)
     }
 
+    /// All parameters but `sign`, and `private_key` where it belongs among them. Names are sorted by bytes; nothing is
+    /// escaped.
     package func spell(_ claim: Claim, _ request: Request, _ workspace: inout Workspace) throws(Refusal) {
-        fatalError("follows in the next commit")
+        var text = workspace.text.cleared()
+        var secretOffset = -1
+        for parameter in workspace.parameters {
+            let name = workspace.decoded.span.extracting(parameter.name.range)
+            if name.matches("sign") { continue }
+            if secretOffset < 0, FormParameters.isPrivateKey(before: parameter, workspace.decoded.span) {
+                secretOffset = appendPrivateKey(to: &text)
+            }
+            if !text.isEmpty { text.append(UInt8(ascii: "&")) }
+            text.append(name)
+            text.append(UInt8(ascii: "="))
+            text.append(workspace.decoded.span.extracting(parameter.value.range))
+        }
+        if secretOffset < 0 { secretOffset = appendPrivateKey(to: &text) }
+        workspace.text.bytes = text
+        workspace.text.secretOffset = secretOffset
     }
 
-    package func sign(_ draft: inout Draft, as credentials: Credentials, at: Int64, nonce: String) throws(Refusal) {
-        fatalError("follows in the next commit")
+    private func appendPrivateKey(to text: inout [UInt8]) -> Int {
+        if !text.isEmpty { text.append(UInt8(ascii: "&")) }
+        text.append("private_key=")
+        return text.count
+    }
+
+    // MARK: Where the parameters are
+
+    private enum Place: Equatable {
+        case body
+        case query(Slice)
+    }
+
+    private func place(of request: Request) -> Place? {
+        if request.matches(request.method, "POST") { return isForm(request) ? .body : nil }
+        guard request.matches(request.method, "GET") || request.matches(request.method, "HEAD") else { return nil }
+        return request.query.map(Place.query)
+    }
+
+    private func isForm(_ request: Request) -> Bool {
+        guard let type = request.value(of: "content-type") else { return false }
+        let bytes = request.head.span.extracting(type.range)
+        var end = 0
+        while end < bytes.count, bytes[end] != UInt8(ascii: ";"), bytes[end] != 0x20, bytes[end] != 0x09 { end += 1 }
+        return bytes.extracting(0..<end).matchesWithoutCase("application/x-www-form-urlencoded")
+    }
+
+    private func refuseBaseNames(in query: borrowing Span<UInt8>) throws(Refusal) {
+        var names = Names()
+        names.note(in: query)
+        if names.appID || names.other {
+            throw Refusal(.malformed, "signed parameters in the body, and more of their names in the query")
+        }
+    }
+
+    /// Which of the scheme's own names occur, however they are escaped.
+    private struct Names {
+        var appID = false
+        var other = false
+
+        mutating func note(in text: borrowing Span<UInt8>) {
+            var reader = Form.Reader()
+            // What cannot be read further is for `claim` to refuse; here the names so far say whose request it is.
+            while let pair = try? reader.next(in: text) {
+                if Form.matches(pair.name, of: text, "app_id") { appID = true }
+                for name: StaticString in ["sign", "rand", "timestamp"] where Form.matches(pair.name, of: text, name) {
+                    other = true
+                }
+            }
+        }
     }
 }

@@ -21,6 +21,20 @@ package struct ReplayEntry: Sendable {
 extension ReplayGuard {
     /// Lets a fresh proof through once.
     nonisolated(nonsending) package func admit(_ fresh: consuming Fresh) async throws(Refusal) -> Caller {
-        fatalError("follows in the next commit")
+        // Schemes whose equal calls have equal signatures at any time have nothing that could be remembered.
+        if let key = fresh.claim.replayKey {
+            try await insert(ReplayEntry(fresh, key))
+        }
+        return Caller(fresh)
+    }
+}
+
+extension ReplayEntry {
+    fileprivate init(_ fresh: borrowing Fresh, _ key: Claim.ReplayKey) {
+        keyID = fresh.claim.keyID
+        scheme = fresh.claim.scheme
+        replayKey = key
+        created = fresh.created ?? fresh.now
+        now = fresh.now
     }
 }

@@ -1,0 +1,69 @@
+import CountersignWire
+
+/// Reads form-md5's base parameters, each by its own rule.
+enum FormMD5Claim {
+    static func read(_ workspace: borrowing Workspace) throws(Refusal) -> Claim {
+        var base = Base()
+        for parameter in workspace.parameters { base.note(parameter, workspace.decoded.span) }
+        let text = workspace.decoded.span
+
+        if base.privateKey != nil { throw Refusal(.malformed, "private_key was sent: it is a secret") }
+        guard let sign = base.sign else { throw Refusal(.unsigned, "form parameters without sign") }
+        guard let mac: MAC = Hex.decode(text.extracting(sign.range)), mac.count == 16 else {
+            throw Refusal(.badSignature, "sign: expected 32 lower-case hexadecimal digits")
+        }
+        guard let appID = base.appID, let keyID = KeyID(text.extracting(appID.range)) else {
+            throw Refusal(.unknownKey, "app_id: expected 1 to 64 visible characters")
+        }
+        guard let rand = base.rand, let replayKey = replayKey(text.extracting(rand.range)) else {
+            throw Refusal(.malformed, "rand: expected 8 to 64 letters and digits")
+        }
+        guard let timestamp = base.timestamp, let time = CivilTime(text.extracting(timestamp.range)) else {
+            throw Refusal(.malformed, "timestamp: expected yyyy-MM-dd-HH:mm:ss")
+        }
+        guard let plat = base.plat, let platform = ShortBytes<32>(text.extracting(plat.range)), !platform.isEmpty else {
+            throw Refusal(.malformed, "plat: expected 1 to 32 bytes")
+        }
+        guard let ver = base.ver, let version = ShortBytes<32>(text.extracting(ver.range)), !version.isEmpty else {
+            throw Refusal(.malformed, "ver: expected 1 to 32 bytes")
+        }
+        var claim = Claim(scheme: .formMD5, keyID: keyID, algorithm: .md5OverSecret, mac: mac)
+        claim.created = .wallClock(time.seconds)
+        claim.replayKey = replayKey
+        claim.platform = platform
+        claim.version = version
+        return claim
+    }
+
+    private static func replayKey(_ rand: borrowing Span<UInt8>) -> Claim.ReplayKey? {
+        guard rand.count >= 8, rand.count <= 64 else { return nil }
+        for index in 0..<rand.count where !ASCII.isLetter(rand[index]) && !ASCII.isDigit(rand[index]) { return nil }
+        return Claim.ReplayKey(copy rand)
+    }
+
+    /// The values of the parameters that every call has.
+    private struct Base {
+        var appID: Slice?
+        var plat: Slice?
+        var ver: Slice?
+        var rand: Slice?
+        var timestamp: Slice?
+        var sign: Slice?
+        var privateKey: Slice?
+
+        mutating func note(_ parameter: FormParameter, _ text: borrowing Span<UInt8>) {
+            let name = text.extracting(parameter.name.range)
+            switch name.count {
+            case 3: if name.matches("ver") { ver = parameter.value }
+            case 4:
+                if name.matches("plat") { plat = parameter.value }
+                if name.matches("rand") { rand = parameter.value }
+                if name.matches("sign") { sign = parameter.value }
+            case 6: if name.matches("app_id") { appID = parameter.value }
+            case 9: if name.matches("timestamp") { timestamp = parameter.value }
+            case 11: if name.matches("private_key") { privateKey = parameter.value }
+            default: break
+            }
+        }
+    }
+}

@@ -1,0 +1,63 @@
+import CountersignSchemes
+import CountersignSeal
+import CountersignWire
+import Foundation
+import Testing
+
+/// Reads `Vectors/` beside this package's tests.
+enum Vectors {
+    static func load<Case: Decodable>(_ path: String, as type: Case.Type) throws -> [Case] {
+        let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../Vectors")
+        let decoder = JSONDecoder()
+        decoder.keyDecodingStrategy = .convertFromSnakeCase
+        let cases = try decoder.decode(VectorFile<Case>.self, from: Data(contentsOf: folder.appending(path: path))).cases
+        try #require(!cases.isEmpty, "\(path) has no cases")
+        return cases
+    }
+}
+
+private struct VectorFile<Case: Decodable>: Decodable { var cases: [Case] }
+
+struct SignedMessage: Decodable, Sendable, CustomTestStringConvertible {
+    var name: String
+    var method: String
+    var transport: String
+    var authority: String
+    var target: String
+    var fields: [[String]]
+    var body: String
+    var keyId: String
+    var secret: String
+    var created: Int64
+    var stringToSign: String
+
+    var testDescription: String { name }
+
+    var draft: Draft {
+        var draft = Draft(
+            method: method, target: Array(target.utf8), authority: authority, transport: transport == "http" ? .plain : .tls)
+        for field in fields { draft.fields.append(Draft.Field(field[0], field[1])) }
+        draft.body = Array(body.utf8)
+        return draft
+    }
+
+    var key: Secret {
+        let bytes = Hex.decode(secret) ?? []
+        return Secret(copying: bytes.span)
+    }
+}
+
+struct SignedForm: Decodable, Sendable, CustomTestStringConvertible {
+    var name: String
+    var privateKey: String
+    var parameters: [[String]]
+    var sign: String
+    var form: String
+    var stringToSign: String
+
+    var testDescription: String { name }
+
+    var key: Secret { Secret(copying: Array(privateKey.utf8).span) }
+
+    func value(_ name: String) -> String { parameters.first { $0[0] == name }?[1] ?? "" }
+}

@@ -1,0 +1,97 @@
+import CountersignWire
+import Testing
+
+@Suite struct CodecTests {
+    @Test("Base64 of RFC 4648 §10 and what is not Base64", arguments: base64Table)
+    func base64(_ row: (text: String, bytes: String?)) {
+        let decoded = Base64.decode(row.text, .standard)
+        #expect(decoded == row.bytes.map { Array($0.utf8) })
+        if let bytes = row.bytes { 
+            let text = Base64.encode(Array(bytes.utf8).span, .standard)
+            #expect(text == row.text)
+         }
+    }
+
+    @Test("base64url has no padding and its own two letters", arguments: base64URLTable)
+    func base64URL(_ row: (text: String, bytes: [UInt8]?)) {
+        #expect(Base64.decode(row.text, .url) == row.bytes)
+        if let bytes = row.bytes { 
+            let text = Base64.encode(bytes.span, .url)
+            #expect(text == row.text)
+         }
+    }
+
+    @Test func base64KeepsToItsCapacity() {
+        let text = Array("AAAA".utf8)
+        let three: ShortBytes<3>? = Base64.decode(text.span, .standard)
+        let two: ShortBytes<2>? = Base64.decode(text.span, .standard)
+        #expect(three?.count == 3)
+        #expect(two == nil)
+    }
+
+    @Test("hexadecimal digits in lower case, in pairs", arguments: hexTable)
+    func hex(_ row: (text: String, bytes: [UInt8]?)) {
+        #expect(Hex.decode(row.text) == row.bytes)
+        if let bytes = row.bytes { 
+            let text = Hex.encode(bytes.span)
+            #expect(text == row.text)
+         }
+    }
+
+    @Test("percent-encoding", arguments: [("a-Z0._~", "a-Z0._~"), ("a b/ü%", "a%20b%2F%C3%BC%25"), ("", "")])
+    func percent(_ row: (plain: String, encoded: String)) {
+        var text: [UInt8] = []
+        Percent.encode(Array(row.plain.utf8).span, into: &text)
+        #expect(String(decoding: text, as: UTF8.self) == row.encoded)
+    }
+
+    @Test("forms", arguments: formsTable)
+    func form(_ row: (text: String, pairs: [[String]]?)) {
+        #expect(pairs(of: row.text) == row.pairs)
+    }
+
+    @Test("civil time there and back", arguments: [0, 1, 951_868_799, 1_795_252_087, 253_402_300_799] as [Int64])
+    func civilTime(_ seconds: Int64) {
+        let text = CivilTime(seconds: seconds).description
+        let read = CivilTime(Array(text.utf8).span)
+        #expect(read?.seconds == seconds)
+    }
+
+    private func pairs(of text: String) -> [[String]]? {
+        let bytes = Array(text.utf8)
+        var reader = Form.Reader()
+        var buffer: [UInt8] = []
+        var found: [[String]] = []
+        do throws(Form.Problem) {
+            while let pair = try reader.next(in: bytes.span) {
+                let name = try Form.decode(pair.name, of: bytes.span, into: &buffer)
+                let value = try Form.decode(pair.value, of: bytes.span, into: &buffer)
+                found.append([name, value].map { String(decoding: buffer[$0.range], as: UTF8.self) })
+            }
+            return found
+        } catch {
+            return nil
+        }
+    }
+
+    private static let base64Table: [(text: String, bytes: String?)] = [
+        ("", ""), ("Zg==", "f"), ("Zm8=", "fo"), ("Zm9v", "foo"), ("Zm9vYg==", "foob"), ("Zm9vYmE=", "fooba"),
+        ("Zm9vYmFy", "foobar"), ("Zg", nil), ("Zg=", nil), ("Zg===", nil), ("Zh==", nil), ("Zm9=", nil), ("Z", nil),
+        ("Zm9v\n", nil), ("Zm 9v", nil), ("Zm-v", nil), ("====", nil), ("=", nil), ("Zg==Zg==", nil), ("Zm9v====", nil),
+    ]
+
+    private static let base64URLTable: [(text: String, bytes: [UInt8]?)] = [
+        ("", []), ("-_8", [0xFB, 0xFF]), ("Zg", [0x66]), ("Zg==", nil), ("+/8", nil), ("Zh", nil), ("Z", nil),
+    ]
+
+    private static let hexTable: [(text: String, bytes: [UInt8]?)] = [
+        ("", []), ("00ff", [0, 255]), ("0", nil), ("0G", nil), ("FF", nil), (" 0", nil),
+    ]
+
+    private static let formsTable: [(text: String, pairs: [[String]]?)] = [
+        ("", []), ("a=1", [["a", "1"]]), ("a=1&b=2", [["a", "1"], ["b", "2"]]), ("a", [["a", ""]]),
+        ("a&b", [["a", ""], ["b", ""]]), ("a=", [["a", ""]]), ("a=b=c", [["a", "b=c"]]), ("a=+b%2B", [["a", " b+"]]),
+        ("%61=%C3%BC", [["a", "ü"]]), ("a=1&", nil), ("&a=1", nil), ("a=1&&b=2", nil), ("=1", nil), ("&", nil),
+        ("a=%", nil), ("a=%4", nil), ("a=%4&b=1", nil), ("a=%4g", nil), ("a=%00", nil), ("a=\0", nil), ("a%00=1", nil),
+    ]
+}
