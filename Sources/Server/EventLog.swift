@@ -27,8 +27,17 @@ final class EventLog: @unchecked Sendable {
     private var mustReopen = false
     private var thread: pthread_t?
 
+    /// Nil where the settings want no log.
+    convenience init?(_ target: LogTarget) throws(Fault) {
+        switch target {
+        case .off: return nil
+        case .standardError: try self.init(path: nil)
+        case .file(let path): try self.init(path: path)
+        }
+    }
+
     /// `path` nil: standard error.
-    init(path: String?) throws(Fault) {
+    private init(path: String?) throws(Fault) {
         self.path = path
         descriptor = 2
         pthread_mutex_init(lock, nil)
@@ -75,6 +84,12 @@ final class EventLog: @unchecked Sendable {
         pending.append(UInt8(ascii: "\n"))
         if urgency == .now { isUrgent = true }
         if wasQuiet || isUrgent || pending.count >= EventLog.batchBytes { pthread_cond_signal(hasWork) }
+    }
+
+    /// A line about the server itself.
+    func note(_ subject: String, _ message: String) {
+        let line: JSONValue = ["log": .string(subject), "message": .string(message)]
+        write(Array(line.text.utf8), .now)
     }
 
     /// Opens the file again, after it was moved away. Source: the custom of SIGHUP.
