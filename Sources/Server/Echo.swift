@@ -19,7 +19,8 @@ enum Echo {
         fields += added.map { ($0.name.lowercased(), $0.value) }
         let body: JSONValue = [
             "method": .string(request.text(request.method)), "target": .string(request.text(request.target)),
-            "headers": .object(fields.map { ($0.name, .string($0.value)) }), "body_length": .integer(Int64(request.body.count)),
+            "headers": .object(fields.map { ($0.name, .string($0.value)) }),
+            "body_length": .integer(Int64(request.body.count)),
             "body_sha256": .string(Hex.encode(SHA256.digest(request.body.span).span)),
         ]
         return Answer(status: 200, type: "application/json", body: Array((body.text + "\n").utf8))

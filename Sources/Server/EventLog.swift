@@ -47,11 +47,13 @@ final class EventLog: @unchecked Sendable {
         pthread_cond_init(hasWork, &attributes)
         if let path { descriptor = try EventLog.open(path) }
         var thread = pthread_t()
-        let failure = pthread_create(&thread, nil, { context in
-            guard let context else { return nil }
-            Unmanaged<EventLog>.fromOpaque(context).takeRetainedValue().run()
-            return nil
-        }, Unmanaged.passRetained(self).toOpaque())
+        let failure = pthread_create(
+            &thread, nil,
+            { context in
+                guard let context else { return nil }
+                Unmanaged<EventLog>.fromOpaque(context).takeRetainedValue().run()
+                return nil
+            }, Unmanaged.passRetained(self).toOpaque())
         guard failure == 0 else { throw Fault(.failed, "cannot start the log's thread") }
         self.thread = thread
     }
@@ -154,7 +156,9 @@ final class EventLog: @unchecked Sendable {
     private func writeAll(_ batch: [UInt8]) {
         var written = 0
         while written < batch.count {
-            let count = batch.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress.unsafelyUnwrapped + written, batch.count - written) }
+            let count = batch.withUnsafeBytes {
+                Glibc.write(descriptor, $0.baseAddress.unsafelyUnwrapped + written, batch.count - written)
+            }
             if count < 0, errno == EINTR { continue }
             // A sink that is gone or full loses lines; the service does not stop for its log.
             guard count > 0 else { return }

@@ -112,7 +112,8 @@ final class Gateway: Handler, @unchecked Sendable {
         let rest = path.dropFirst(prefix.utf8.count)
         guard rest.isEmpty || rest.first == UInt8(ascii: "/") else { return false }
         if rest.elementsEqual("/health".utf8) {
-            await exchange.respond(Answer(status: 200, type: "application/json", body: Array("{\"status\":\"ok\"}\n".utf8)))
+            await exchange.respond(
+                Answer(status: 200, type: "application/json", body: Array("{\"status\":\"ok\"}\n".utf8)))
         } else {
             await exchange.respond(.notFound)
         }

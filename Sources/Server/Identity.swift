@@ -57,7 +57,9 @@ final class Identity {
         case 10 where request.matches(name, "user-agent"): return true
         case 11 where request.matches(name, "traceparent"): return true
         default:
-            if request.matches(Slice(Int(name.start), min(Int(name.end), Int(name.start) + 7)), "accept-") { return true }
+            if request.matches(Slice(Int(name.start), min(Int(name.end), Int(name.start) + 7)), "accept-") {
+                return true
+            }
             return !policy.forwardedFields.isEmpty && policy.forwardedFields.contains(request.text(name))
         }
     }

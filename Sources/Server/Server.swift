@@ -39,7 +39,9 @@ public enum Server {
     private static func openReplayFile(
         _ deployment: Deployment, _ keys: LiveKeys, _ log: EventLog?
     ) throws(Fault) -> ReplayFile {
-        let remembered = try deployment.store.value(of: .replayFile).flatMap { FileID(String(decoding: $0, as: UTF8.self)) }
+        let remembered = try deployment.store.value(of: .replayFile).flatMap {
+            FileID(String(decoding: $0, as: UTF8.self))
+        }
         var settings = ReplayFile.Settings()
         settings.window = keys.longestWindow
         let file = try ReplayFile(
