@@ -58,7 +58,7 @@ let package = Package(
         .executableTarget(
             name: "countersign",
             dependencies: ["CountersignServer", "CountersignAuthority", "CountersignGate", "CountersignSchemes",
-                "CountersignSeal", "CountersignSQLite", "CountersignHTTP", "CountersignWire", "CCurl"],
+                "CountersignSeal", "CountersignSQLite", "CountersignHTTP", "CountersignWire", "CCurl", "CCrypto"],
             path: "Sources/CLI", swiftSettings: settings),
 
         tests("HTTP", ["CountersignWire"]),

@@ -40,6 +40,9 @@ package struct PolicyKey: Sendable {
         return spelled
     }
 
+    /// Writes a value that ``canonical(_:)`` has passed into a policy.
+    package func set(_ value: String, in policy: inout Policy) { _ = apply(&policy, value) }
+
     /// `K=V` of `--set`, checked. An empty value takes the setting back to its default.
     package static func change(_ assignment: String) throws(Fault) -> (key: PolicyKey, value: String?) {
         guard let equals = assignment.utf8.firstIndex(of: UInt8(ascii: "=")) else {
