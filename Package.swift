@@ -75,6 +75,6 @@ let package = Package(
 if Context.environment["COUNTERSIGN_FUZZ"] == "1" {
     package.targets.append(
         .executableTarget(
-            name: "fuzz", dependencies: ["CountersignHTTP", "CountersignWire"], path: "Fuzz", exclude: ["Seeds"],
+            name: "fuzz", dependencies: ["CountersignHTTP", "CountersignSchemes", "CountersignWire"], path: "Fuzz", exclude: ["Seeds"],
             swiftSettings: settings))
 }

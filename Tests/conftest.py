@@ -1,14 +1,11 @@
 """Fixtures for the black-box tests: each test, or module of tests, has a gateway and data folder of its own."""
 
 import pathlib
-import sys
 
 import pytest
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent / "Support"))
-
-from backend import Backend  # noqa: E402
-from gateway import BINARY, Gateway  # noqa: E402
+from backend import Backend
+from gateway import BINARY, Gateway
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -13,7 +13,7 @@ from http_message_signatures import (
     HTTPMessageSigner, HTTPMessageVerifier, HTTPSignatureKeyResolver, InvalidSignature, algorithms)
 
 from gateway import ROOT, run
-from signing import ReleaseKey, decode_secret, digest
+from signing import ReleaseKey, decode_secret
 
 
 @dataclass
@@ -45,8 +45,9 @@ def sign(key: ReleaseKey, message: Message, **options) -> Message:
     covered = ["@method", "@authority", "@path", "@query", "countersign-release"]
     message.headers |= {"Host": key.authority, "Countersign-Release": key.key_id}
     if message.body:
-        message.headers |= {"Content-Digest": digest(message.body), "Content-Length": str(len(message.body))}
-        covered.append("content-digest")
+        message.headers["Content-Length"] = str(len(message.body))
+        # The library makes the digest and covers it.
+        options["body"] = message.body
     covered += [name for name in ("content-type", "idempotency-key") if name in message.headers]
     signer = HTTPMessageSigner(signature_algorithm=algorithms.HMAC_SHA256, key_resolver=Keys(key))
     signer.sign(message, **{"key_id": key.key_id, "label": "app", "tag": "countersign", "nonce": secrets.token_hex(12),

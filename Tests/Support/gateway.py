@@ -53,6 +53,8 @@ class Gateway:
                 url = self.started[-1].removeprefix("listening on ")
                 self.is_tls, self.port = url.startswith("https:"), int(url.rsplit(":", 1)[1])
                 if self.is_tls:
+                    # The pin is the line after it.
+                    self.started.append(self.process.stdout.readline().decode().rstrip("\n"))
                     self.context = ssl.create_default_context(cafile=self.data / "tls/certificate.pem")
                 return self
             assert time.monotonic() < deadline, "it does not say that it listens"
