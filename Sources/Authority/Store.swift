@@ -10,6 +10,9 @@ package protocol Store: MetaStore, ReleaseStore {
     /// empty one, and nothing is written.
     func prepare() throws(Fault)
 
+    /// Gives back what the machine lent. A later call opens the store again.
+    func close()
+
     /// Everything that requests need, as of one moment.
     func snapshot() throws(Fault) -> StoreSnapshot
 

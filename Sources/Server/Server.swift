@@ -13,6 +13,7 @@ public enum Server {
         Signals.block()
         forbidCoreDumps()
         let deployment = try configuration.openDeployment(absence: .makesOne, environment: environment)
+        defer { deployment.store.close() }
         let keys = try LiveKeys(deployment)
         let log = try EventLog(configuration.log)
         let replay = try openReplayFile(deployment, keys, log)

@@ -87,7 +87,7 @@ extension JSONReader {
             let start = position
             let name = try string()
             guard names.insert(Array(name.utf8)).inserted else {
-                throw MalformedJSON(offset: start, reason: "a name that occurs twice")
+                throw MalformedJSON(offset: start, reason: "the name `\(name.prefix(64))` for the second time")
             }
             try skipSpace()
             try expect(UInt8(ascii: ":"), "a colon")

@@ -77,6 +77,7 @@ def test_a_port_in_use(used):
 def test_a_port_in_use_by_another_of_ours(used, tmp_path):
     """Workers share a port; two servers must not."""
     with used:
+        (tmp_path / "other").mkdir()
         other = Gateway(tmp_path / "other")
         refuses_to_start(other, str(used.port), options=("--listen", f"127.0.0.1:{used.port}"))
 

@@ -5,6 +5,6 @@
 static inline sqlite3_destructor_type cs_sqlite_transient(void) { return SQLITE_TRANSIENT; }
 
 // sqlite3_db_config is variadic and does not import.
-static inline int cs_sqlite_distrust_schema(sqlite3 *db) {
-    return sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, (int *)0);
+static inline int cs_sqlite_set(sqlite3 *db, int option, int value) {
+    return sqlite3_db_config(db, option, value, (int *)0);
 }

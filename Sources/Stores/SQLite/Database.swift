@@ -1,5 +1,6 @@
 import CSQLite
 import CountersignWire
+import Glibc
 
 /// One connection to an SQLite file. Not safe to share between threads; its owner keeps a lock.
 final class Database {
@@ -19,7 +20,23 @@ final class Database {
         self.path = path
         sqlite3_busy_timeout(handle, 5000)
         // A schema is data from a file: it must not be able to run functions of ours.
-        cs_sqlite_distrust_schema(handle)
+        cs_sqlite_set(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
+        // A journal that an unclean end left is kept beside the file until we know that both are ours to change.
+        if access("\(path)-wal", F_OK) == 0 { cs_sqlite_set(handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1) }
+    }
+
+    /// Lets the last connection that closes carry the journal over into the file.
+    func mayCheckpoint() { cs_sqlite_set(handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0) }
+
+    /// Whether the file is empty, or begins as every SQLite file does. Asked first, because SQLite would take the first
+    /// page from the journal, if there is one, and not notice. Source: sqlite.org/fileformat.html §1.3.
+    static func hasItsMagic(_ path: String) -> Bool {
+        let file = open(path, O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else { return true }
+        defer { close(file) }
+        var head = [UInt8](repeating: 0, count: 16)
+        let count = read(file, &head, head.count)
+        return count == 0 || head == Array("SQLite format 3\0".utf8)
     }
 
     deinit { sqlite3_close_v2(handle) }

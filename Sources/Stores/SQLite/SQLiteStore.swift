@@ -17,17 +17,20 @@ package final class SQLiteStore: Store, @unchecked Sendable {
         try lock.write { () throws(Fault) in
             if try existing() == nil { try SQLiteStore.makeEmpty(path) }
             guard let database = try existing() else { throw SQLiteFault.damaged(path) }
+            database.mayCheckpoint()
             guard try Migrations.version(database) != Int64(Migrations.steps.count) else { return }
             try Migrations.run(on: database)
         }
     }
+
+    package func close() { lock.write { database = nil } }
 
     /// Of mode 0600; SQLite gives its journal the same.
     private static func makeEmpty(_ path: String) throws(Fault) {
         let file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         if file < 0, errno == EEXIST { return }
         guard file >= 0 else { throw SystemFault(errno, "\(path): cannot make the database").fault(.unreachable) }
-        close(file)
+        Glibc.close(file)
     }
 
     /// The connection; nil where the file is not there, or was never written to.
@@ -37,6 +40,7 @@ package final class SQLiteStore: Store, @unchecked Sendable {
             if errno == ENOENT { return nil }
             throw SystemFault(errno, "\(path): cannot open the database").fault(.unreachable)
         }
+        guard Database.hasItsMagic(path) else { throw SQLiteFault.damaged(path) }
         let opened = try Database(path: path)
         try SQLiteStore.check(opened)
         try opened.execute("PRAGMA foreign_keys = ON; PRAGMA synchronous = FULL; PRAGMA secure_delete = ON")
