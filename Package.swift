@@ -25,7 +25,8 @@ func library(_ name: String, pkgConfig: String, apt: String) -> Target {
 
 func tests(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
     .testTarget(
-        name: "\(name)Tests", dependencies: [.target(name: "Countersign\(name)")] + dependencies, path: "Tests/\(name)Tests",
+        name: "\(name)Tests", dependencies: [.target(name: "Countersign\(name)")] + dependencies,
+        path: "Tests/\(name)Tests",
         swiftSettings: settings)
 }
 
@@ -57,8 +58,10 @@ let package = Package(
             ]),
         .executableTarget(
             name: "countersign",
-            dependencies: ["CountersignServer", "CountersignAuthority", "CountersignGate", "CountersignSchemes",
-                "CountersignSeal", "CountersignSQLite", "CountersignHTTP", "CountersignWire", "CCurl", "CCrypto"],
+            dependencies: [
+                "CountersignServer", "CountersignAuthority", "CountersignGate", "CountersignSchemes",
+                "CountersignSeal", "CountersignSQLite", "CountersignHTTP", "CountersignWire", "CCurl", "CCrypto",
+            ],
             path: "Sources/CLI", swiftSettings: settings),
 
         tests("HTTP", ["CountersignWire"]),
@@ -67,6 +70,15 @@ let package = Package(
         tests("Seal", ["CountersignWire"]),
         tests("Schemes", ["CountersignSeal", "CountersignWire"]),
         tests("Gate", ["CountersignSchemes", "CountersignSeal", "CountersignWire"]),
+        tests(
+            "Authority",
+            ["CountersignSQLite", "CountersignGate", "CountersignSchemes", "CountersignSeal", "CountersignWire"]),
+        tests("SQLite", ["CountersignAuthority", "CountersignGate", "CountersignSchemes", "CountersignWire"]),
+        tests("Server", ["CountersignHTTP", "CountersignWire"]),
+        .testTarget(
+            name: "CLITests",
+            dependencies: ["countersign", "CountersignSchemes", "CountersignSeal", "CountersignWire"],
+            path: "Tests/CLITests", swiftSettings: settings),
     ],
     swiftLanguageModes: [.v6]
 )
@@ -75,6 +87,7 @@ let package = Package(
 if Context.environment["COUNTERSIGN_FUZZ"] == "1" {
     package.targets.append(
         .executableTarget(
-            name: "fuzz", dependencies: ["CountersignHTTP", "CountersignSchemes", "CountersignWire"], path: "Fuzz", exclude: ["Seeds"],
+            name: "fuzz", dependencies: ["CountersignHTTP", "CountersignSchemes", "CountersignWire"], path: "Fuzz",
+            exclude: ["Seeds"],
             swiftSettings: settings))
 }

@@ -14,7 +14,9 @@ package struct DataFolder: Sendable, Equatable {
         if stat(path, &status) != 0 {
             guard errno == ENOENT, absence == .makesOne else { throw DataFolder.absent(path, errno) }
             guard mkdir(path, 0o700) == 0 || errno == EEXIST else {
-                if errno == ENOENT { throw Fault(.unreachable, "\(path): the folder it is to be made in does not exist") }
+                if errno == ENOENT {
+                    throw Fault(.unreachable, "\(path): the folder it is to be made in does not exist")
+                }
                 throw SystemFault(errno, "\(path): cannot make the data folder").fault(.unreachable)
             }
             guard stat(path, &status) == 0 else { throw DataFolder.absent(path, errno) }

@@ -34,7 +34,9 @@ struct Arguments: Sendable, Equatable {
             case (.flag, nil): arguments.values[option.name, default: []].append("")
             case (.flag, .some): throw Fault(.usage, "--\(option.name) takes no value")
             case (.value(let what), nil), (.list(let what), nil):
-                guard let value = rest.popFirst() else { throw Fault(.usage, "--\(option.name): expected \(what) after it") }
+                guard let value = rest.popFirst() else {
+                    throw Fault(.usage, "--\(option.name): expected \(what) after it")
+                }
                 arguments.values[option.name, default: []].append(value)
             case (.value, let value?), (.list, let value?): arguments.values[option.name, default: []].append(value)
             }
@@ -71,7 +73,8 @@ struct Arguments: Sendable, Equatable {
             }
         }
         guard free.count <= command.positionals.count else {
-            throw Fault(.usage, "`\(free[command.positionals.count])`: more than was expected: \(Help.usage(of: command))")
+            throw Fault(
+                .usage, "`\(free[command.positionals.count])`: more than was expected: \(Help.usage(of: command))")
         }
     }
 }
@@ -81,7 +84,9 @@ enum Nearest {
     static func hint(_ word: String, among known: [String], prefix: String = "") -> String {
         let ranked = Set(known).map { (distance: distance(word, $0), name: $0) }
             .sorted { ($0.distance, $0.name) < ($1.distance, $1.name) }
-        guard let best = ranked.first, best.distance <= max(1, word.count / 3) else { return "" }
+        guard let best = ranked.first, best.distance <= max(2, word.count / 3),
+            best.distance < word.count
+        else { return "" }
         return "; did you mean `\(prefix)\(best.name)`?"
     }
 

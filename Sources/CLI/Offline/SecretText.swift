@@ -29,7 +29,9 @@ enum SecretText {
         if let rest = after("text:", in: bytes) {
             (key, expected) = (rest, "text")
         } else if let rest = after("hex:", in: bytes) {
-            (key, expected) = (Hex.decode(String(decoding: rest, as: UTF8.self)), "hexadecimal digits")
+            (key, expected) = (
+                Hex.decode(String(decoding: rest.map(ASCII.lowercased), as: UTF8.self)), "hexadecimal digits"
+            )
         } else if let rest = after("base64url:", in: bytes) {
             (key, expected) = (Base64.decode(rest.span, .url), "base64url without padding")
         } else {
@@ -57,7 +59,8 @@ enum SecretText {
 }
 
 extension Option {
-    static let secret = Option.value("secret", "S", "the key's secret (others on the machine see it in the process list)")
+    static let secret = Option.value(
+        "secret", "S", "the key's secret (others on the machine see it in the process list)")
     static let secretFile = Option.value("secret-file", "F", "a file that holds it")
     static let secretStdin = Option.flag("secret-stdin", "read it from standard input")
 }

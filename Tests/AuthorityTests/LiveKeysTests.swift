@@ -1,0 +1,138 @@
+import CountersignAuthority
+import CountersignGate
+import CountersignSQLite
+import CountersignSchemes
+import CountersignWire
+import Foundation
+import Synchronization
+import Testing
+
+@Suite struct LiveKeysTests {
+    @Test func aChangeByAnotherIsSeenByTheNextRequest() throws {
+        let folder = TemporaryFolder()
+        let app = try #require(AppName("demo"))
+        let serving = try deployment(folder.data)
+        let keys = try LiveKeys(serving)
+        let id = try #require(KeyID("r_1"))
+        #expect(try keys.find(id) == nil)
+
+        let admin = try deployment(folder.data)
+        _ = try admin.addApp(app, settings: [], at: 5)
+        _ = try admin.addRelease(draft(app, id: "r_1"), at: 6)
+        let key = try #require(try keys.find(id))
+        #expect(key.app == "demo" && key.platform == "ios" && key.version == "1.0")
+        #expect(key.key.secret.copied == Array("secret of r_1".utf8))
+        #expect(key.retirement == nil)
+
+        try admin.retire(id, at: 9, updateURL: "https://example.com")
+        #expect(try keys.find(id)?.retirement == ReleaseKey.Retirement(at: 9, updateURL: "https://example.com"))
+        try admin.setPolicy(["window=7s"], of: app)
+        #expect(try keys.find(id)?.policy.window(for: .messageSignatures) == 7)
+    }
+
+    @Test(
+        "the longest window of schemes whose requests are remembered",
+        arguments: [
+            ([], 60), (["window=10s"], 10), (["schemes=form-md5,message-signatures"], 300),
+            (["schemes=auth-v2,message-signatures"], 60), (["schemes=auth-v1", "window=2h"], 7200),
+        ])
+    func longestWindow(_ row: (settings: [String], seconds: Int)) throws {
+        let folder = TemporaryFolder()
+        let deployment = try deployment(folder.data)
+        _ = try deployment.addApp(#require(AppName("demo")), settings: row.settings, at: 5)
+        #expect(try LiveKeys(deployment).longestWindow == row.seconds)
+    }
+
+    @Test func aStoreThatFailsClosesTheGateUntilItIsBack() throws {
+        let folder = TemporaryFolder()
+        let app = try #require(AppName("demo"))
+        let store = FailingStore(SQLiteStore(path: "\(folder.data)/countersign.db"))
+        let serving = try deployment(folder.data, store: store)
+        _ = try serving.addApp(app, settings: [], at: 5)
+        _ = try serving.addRelease(draft(app, id: "r_1"), at: 6)
+        let keys = try LiveKeys(serving)
+        let id = try #require(KeyID("r_1"))
+
+        store.fails = true
+        #expect(try keys.find(id) != nil, "unchanged, so memory answers")
+        serving.generation.advance()
+        #expect(throws: Fault.self) { try keys.find(id) }
+        #expect(throws: Fault.self) { try keys.find(id) }
+        store.fails = false
+        #expect(try keys.find(id) != nil)
+    }
+
+    @Test func theStoresOwnRevisionTellsWhatNoCounterDid() throws {
+        let folder = TemporaryFolder()
+        let serving = try deployment(folder.data)
+        let app = try #require(AppName("demo"))
+        let id = try #require(KeyID("r_1"))
+        _ = try serving.addApp(app, settings: [], at: 5)
+        _ = try serving.addRelease(draft(app, id: "r_1"), at: 6)
+        let keys = try LiveKeys(serving)
+        let before = serving.generation.current
+        // As if a process had died between its commit and the counting.
+        let other = SQLiteStore(path: "\(folder.data)/countersign.db")
+        #expect(try other.retire(id, ReleaseKey.Retirement(at: 1, updateURL: "u:x")) == .yes)
+        #expect(serving.generation.current == before)
+        #expect(try keys.find(id)?.retirement == nil)
+        try keys.reconcile()
+        #expect(try keys.find(id)?.retirement?.at == 1)
+    }
+
+    @Test func manyThreadsSeeTheChange() async throws {
+        let folder = TemporaryFolder()
+        let app = try #require(AppName("demo"))
+        let serving = try deployment(folder.data)
+        _ = try serving.addApp(app, settings: [], at: 5)
+        let keys = try LiveKeys(serving)
+        for round in 0..<20 {
+            let id = try #require(KeyID("r_\(round)"))
+            _ = try serving.addRelease(draft(app, id: "r_\(round)", version: "\(round)"), at: 6)
+            let found = try await withThrowingTaskGroup(of: Bool.self) { group in
+                for _ in 0..<8 { group.addTask { try await keys.key(for: id) != nil } }
+                return try await group.reduce(0) { $0 + ($1 ? 1 : 0) }
+            }
+            #expect(found == 8)
+        }
+    }
+}
+
+/// A store whose machine can be made to fail.
+final class FailingStore: Store {
+    private let base: SQLiteStore
+    private let failing = Atomic(false)
+
+    init(_ base: SQLiteStore) { self.base = base }
+
+    var fails: Bool {
+        get { failing.load(ordering: .relaxed) }
+        set { failing.store(newValue, ordering: .relaxed) }
+    }
+
+    private func check() throws(Fault) { if fails { throw Fault(.unreachable, "the disk is gone") } }
+
+    func prepare() throws(Fault) { try check(); try base.prepare() }
+    func close() { base.close() }
+    func snapshot() throws(Fault) -> StoreSnapshot { try check(); return try base.snapshot() }
+    func revision() throws(Fault) -> Int64 { try check(); return try base.revision() }
+    func apps() throws(Fault) -> [App] { try check(); return try base.apps() }
+    func app(_ name: AppName) throws(Fault) -> App? { try check(); return try base.app(name) }
+    func insert(_ app: App) throws(Fault) -> Inserted { try check(); return try base.insert(app) }
+    func change(_ app: AppName, _ changes: [(name: String, setting: StoredSetting?)]) throws(Fault) -> Changed {
+        try check()
+        return try base.change(app, changes)
+    }
+    func releases(of app: AppName?) throws(Fault) -> [Release] { try check(); return try base.releases(of: app) }
+    func release(_ id: KeyID) throws(Fault) -> Release? { try check(); return try base.release(id) }
+    func insert(_ release: Release) throws(Fault) -> Inserted { try check(); return try base.insert(release) }
+    func retire(_ id: KeyID, _ retirement: ReleaseKey.Retirement) throws(Fault) -> Changed {
+        try check()
+        return try base.retire(id, retirement)
+    }
+    func value(of name: MetaName) throws(Fault) -> [UInt8]? { try check(); return try base.value(of: name) }
+    func set(_ name: MetaName, to value: [UInt8]) throws(Fault) { try check(); try base.set(name, to: value) }
+    func claim(_ name: MetaName, _ value: [UInt8]) throws(Fault) -> [UInt8] {
+        try check(); return try base.claim(name, value)
+    }
+}

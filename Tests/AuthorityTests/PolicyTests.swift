@@ -1,0 +1,81 @@
+import CountersignAuthority
+import CountersignGate
+import CountersignSchemes
+import CountersignWire
+import Testing
+
+@Suite struct PolicyTests {
+    @Test(
+        "values and their one spelling",
+        arguments: [
+            ("schemes=form-md5,message-signatures", "form-md5,message-signatures"), ("window=60s", "60s"),
+            ("window=5m", "300s"),
+            ("window=24h", "86400s"), ("window=form-md5=300s,sigv4=1m", "form-md5=300s,sigv4=60s"),
+            ("window=30s,form-md5=300s", "30s,form-md5=300s"), ("timezone=+08:00", "+08:00"),
+            ("timezone=-03:30", "-03:30"),
+            ("timezone=UTC", "+00:00"), ("timezone=-00:00", "+00:00"), ("debug=on", "on"),
+            ("forward=x-trace,x-b", "x-trace,x-b"),
+            ("slots=limit(3)", "limit(3)"), ("slots=limit(03)", "limit(3)"), ("registration=open", "open"),
+            ("legacy-host=a.example.com", "a.example.com"), ("legacy-key=k=v", "k=v"), ("debug=", nil),
+        ])
+    func good(_ row: (assignment: String, spelled: String?)) throws {
+        #expect(try PolicyKey.change(row.assignment).value == row.spelled)
+    }
+
+    @Test(
+        "values that are none",
+        arguments: [
+            "schemes=rot13", "schemes=form-md5,form-md5", "schemes=,", "window=60", "window=0s", "window=25h",
+            "window=60s,30s",
+            "window=form-md5=1s,form-md5=2s", "window=rot13=1s", "window=99999999999999999999s", "window=-1s",
+            "window=s",
+            "timezone=8", "timezone=+15:00", "timezone=+14:01", "timezone=+08:60", "timezone=08:00", "timezone=+0a:00",
+            "debug=true", "forward=Host",
+            "forward=connection", "forward=countersign-app", "forward=a b", "forward=x,x", "slots=limit(0)",
+            "slots=many",
+            "registration=closed", "legacy-host=A", "nonsense=1", "window", "=1",
+        ])
+    func bad(_ assignment: String) {
+        let fault = #expect(throws: Fault.self) { try PolicyKey.change(assignment) }
+        #expect(fault?.kind == .usage)
+    }
+
+    @Test func whatTheGateReads() throws {
+        guard let name = AppName("demo") else { return }
+        var app = App(name: name, created: 0)
+        app.settings = [
+            "schemes": .text("form-md5"), "window": .text("30s,form-md5=400s"), "timezone": .text("-01:30"),
+            "debug": .text("on"),
+            "forward": .text("x-a"), "legacy-key": .sealed([1, 2]),
+        ]
+        let policy = try app.policy()
+        #expect(policy.schemes == [.formMD5])
+        #expect(policy.window(for: .formMD5) == 400)
+        #expect(policy.window(for: .messageSignatures) == 30)
+        #expect(policy.timezoneOffset == -5400)
+        #expect(policy.detail == .exact)
+        #expect(policy.forwardedFields == ["x-a"])
+        app.settings["window"] = .text("soon")
+        #expect(throws: Fault.self) { try app.policy() }
+    }
+
+    @Test("the default that is told is the default that counts", arguments: PolicyKey.all)
+    func defaults(_ key: PolicyKey) throws {
+        guard key.fallback != "none" else { return }
+        var policy = Policy()
+        key.set(key.fallback, in: &policy)
+        for scheme in SchemeName.allCases { #expect(policy.window(for: scheme) == Policy().window(for: scheme)) }
+        #expect(policy.schemes == Policy().schemes)
+        #expect(policy.timezoneOffset == Policy().timezoneOffset)
+        #expect(policy.detail == Policy().detail)
+    }
+
+    @Test(
+        "app names",
+        arguments: [
+            ("a", true), ("my-app.2", true), (String(repeating: "a", count: 64), true),
+            (String(repeating: "a", count: 65), false),
+            ("", false), ("A", false), ("a b", false), ("é", false), ("a/b", false), ("a\0", false), ("a_b", false),
+        ])
+    func names(_ row: (text: String, isGood: Bool)) { #expect((AppName(row.text) != nil) == row.isGood) }
+}
