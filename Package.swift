@@ -58,7 +58,7 @@ let package = Package(
         .executableTarget(
             name: "countersign",
             dependencies: ["CountersignServer", "CountersignAuthority", "CountersignGate", "CountersignSchemes",
-                "CountersignSeal", "CountersignSQLite", "CountersignHTTP", "CountersignWire", "CCurl"],
+                "CountersignSeal", "CountersignSQLite", "CountersignHTTP", "CountersignWire", "CCurl", "CCrypto"],
             path: "Sources/CLI", swiftSettings: settings),
 
         tests("HTTP", ["CountersignWire"]),
@@ -70,3 +70,11 @@ let package = Package(
     ],
     swiftLanguageModes: [.v6]
 )
+
+// Links only with libFuzzer, so this target is there only when script/fuzz asks for it.
+if Context.environment["COUNTERSIGN_FUZZ"] == "1" {
+    package.targets.append(
+        .executableTarget(
+            name: "fuzz", dependencies: ["CountersignHTTP", "CountersignSchemes", "CountersignWire"], path: "Fuzz", exclude: ["Seeds"],
+            swiftSettings: settings))
+}

@@ -1,1 +1,3 @@
-print("countersign")
+import Glibc
+
+exit(Tool.run(Array(CommandLine.arguments.dropFirst())).rawValue)

@@ -46,20 +46,24 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
     /// Starts the loop's thread.
     package func start(name: String) throws(HTTPFault) {
         let context = Unmanaged.passUnretained(self).toOpaque()
-        wakeEvent = event_new(base, inbox.descriptor, Int16(EV_READ | EV_PERSIST), { _, _, context in
-            EventLoop.of(context).drainInbox()
-        }, context)
+        wakeEvent = event_new(
+            base, inbox.descriptor, Int16(EV_READ | EV_PERSIST),
+            { _, _, context in
+                EventLoop.of(context).drainInbox()
+            }, context)
         tickEvent = event_new(base, -1, Int16(EV_PERSIST), { _, _, context in EventLoop.of(context).tick() }, context)
         var second = timeval(tv_sec: 1, tv_usec: 0)
         guard let wakeEvent, let tickEvent, event_add(wakeEvent, nil) == 0, event_add(tickEvent, &second) == 0 else {
             throw .system("cannot watch the event loop's own descriptor")
         }
         var thread = pthread_t()
-        let failure = pthread_create(&thread, nil, { context in
-            guard let context else { return nil }
-            Unmanaged<EventLoop>.fromOpaque(context).takeRetainedValue().run()
-            return nil
-        }, Unmanaged.passRetained(self).toOpaque())
+        let failure = pthread_create(
+            &thread, nil,
+            { context in
+                guard let context else { return nil }
+                Unmanaged<EventLoop>.fromOpaque(context).takeRetainedValue().run()
+                return nil
+            }, Unmanaged.passRetained(self).toOpaque())
         guard failure == 0 else { throw .system("cannot start a thread", failure) }
         pthread_setname_np(thread, name)
         self.thread = thread

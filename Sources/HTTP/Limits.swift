@@ -4,6 +4,7 @@ public struct Limits: Sendable, Equatable {
     public var headBytes = 16_384
     /// Bytes of the request target.
     public var targetBytes = 8_192
+    /// Header fields of one request; at most 128.
     public var fieldCount = 100
     /// Bytes of a body that is held whole and verified before anything is forwarded.
     public var heldBodyBytes = 1 << 20
@@ -26,6 +27,7 @@ public struct Deadlines: Sendable, Equatable {
     public var body = 30
     /// For a client to take some part of an answer.
     public var stall = 60
+    /// For a connection to the upstream to open.
     public var upstreamConnect = 5
     /// For the upstream to begin its answer, and between two parts of it.
     public var upstreamAnswer = 60

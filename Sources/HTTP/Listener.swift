@@ -46,9 +46,11 @@ package final class Listener: @unchecked Sendable {
 
     /// Accepts from now on; on the loop, or before it starts.
     package func start() {
-        event = event_new(loop.base, descriptor, Int16(EV_READ | EV_PERSIST), { _, _, context in
-            Unmanaged<Listener>.fromOpaque(context.unsafelyUnwrapped).takeUnretainedValue().accept()
-        }, Unmanaged.passUnretained(self).toOpaque())
+        event = event_new(
+            loop.base, descriptor, Int16(EV_READ | EV_PERSIST),
+            { _, _, context in
+                Unmanaged<Listener>.fromOpaque(context.unsafelyUnwrapped).takeUnretainedValue().accept()
+            }, Unmanaged.passUnretained(self).toOpaque())
         if let event { event_add(event, nil) }
         loop.onTick { [self] in tick() }
     }

@@ -33,12 +33,16 @@ final class Stream: @unchecked Sendable {
         self.descriptor = descriptor
         self.loop = loop
         let context = Unmanaged.passUnretained(self).toOpaque()
-        readEvent = event_new(loop.base, descriptor, Int16(EV_READ | EV_PERSIST), { _, _, context in
-            Stream.of(context).didBecomeReadable()
-        }, context)
-        writeEvent = event_new(loop.base, descriptor, Int16(EV_WRITE), { _, _, context in
-            Stream.of(context).resumeWriter(.ready)
-        }, context)
+        readEvent = event_new(
+            loop.base, descriptor, Int16(EV_READ | EV_PERSIST),
+            { _, _, context in
+                Stream.of(context).didBecomeReadable()
+            }, context)
+        writeEvent = event_new(
+            loop.base, descriptor, Int16(EV_WRITE),
+            { _, _, context in
+                Stream.of(context).resumeWriter(.ready)
+            }, context)
         loop.add(self)
     }
 

@@ -27,8 +27,17 @@ final class EventLog: @unchecked Sendable {
     private var mustReopen = false
     private var thread: pthread_t?
 
+    /// Nil where the settings want no log.
+    convenience init?(_ target: LogTarget) throws(Fault) {
+        switch target {
+        case .off: return nil
+        case .standardError: try self.init(path: nil)
+        case .file(let path): try self.init(path: path)
+        }
+    }
+
     /// `path` nil: standard error.
-    init(path: String?) throws(Fault) {
+    private init(path: String?) throws(Fault) {
         self.path = path
         descriptor = 2
         pthread_mutex_init(lock, nil)
@@ -38,11 +47,13 @@ final class EventLog: @unchecked Sendable {
         pthread_cond_init(hasWork, &attributes)
         if let path { descriptor = try EventLog.open(path) }
         var thread = pthread_t()
-        let failure = pthread_create(&thread, nil, { context in
-            guard let context else { return nil }
-            Unmanaged<EventLog>.fromOpaque(context).takeRetainedValue().run()
-            return nil
-        }, Unmanaged.passRetained(self).toOpaque())
+        let failure = pthread_create(
+            &thread, nil,
+            { context in
+                guard let context else { return nil }
+                Unmanaged<EventLog>.fromOpaque(context).takeRetainedValue().run()
+                return nil
+            }, Unmanaged.passRetained(self).toOpaque())
         guard failure == 0 else { throw Fault(.failed, "cannot start the log's thread") }
         self.thread = thread
     }
@@ -75,6 +86,12 @@ final class EventLog: @unchecked Sendable {
         pending.append(UInt8(ascii: "\n"))
         if urgency == .now { isUrgent = true }
         if wasQuiet || isUrgent || pending.count >= EventLog.batchBytes { pthread_cond_signal(hasWork) }
+    }
+
+    /// A line about the server itself.
+    func note(_ subject: String, _ message: String) {
+        let line: JSONValue = ["log": .string(subject), "message": .string(message)]
+        write(Array(line.text.utf8), .now)
     }
 
     /// Opens the file again, after it was moved away. Source: the custom of SIGHUP.
@@ -139,7 +156,9 @@ final class EventLog: @unchecked Sendable {
     private func writeAll(_ batch: [UInt8]) {
         var written = 0
         while written < batch.count {
-            let count = batch.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress.unsafelyUnwrapped + written, batch.count - written) }
+            let count = batch.withUnsafeBytes {
+                Glibc.write(descriptor, $0.baseAddress.unsafelyUnwrapped + written, batch.count - written)
+            }
             if count < 0, errno == EINTR { continue }
             // A sink that is gone or full loses lines; the service does not stop for its log.
             guard count > 0 else { return }

@@ -29,7 +29,7 @@ final class Identity {
         return lines
     }
 
-    static func fields(of release: ReleaseKey) -> [(name: String, value: String)] {
+    private static func fields(of release: ReleaseKey) -> [(name: String, value: String)] {
         [
             ("Countersign-App", release.app), ("Countersign-Release", release.id.description),
             ("Countersign-Platform", release.platform), ("Countersign-Version", release.version),
@@ -57,7 +57,9 @@ final class Identity {
         case 10 where request.matches(name, "user-agent"): return true
         case 11 where request.matches(name, "traceparent"): return true
         default:
-            if request.matches(Slice(Int(name.start), min(Int(name.end), Int(name.start) + 7)), "accept-") { return true }
+            if request.matches(Slice(Int(name.start), min(Int(name.end), Int(name.start) + 7)), "accept-") {
+                return true
+            }
             return !policy.forwardedFields.isEmpty && policy.forwardedFields.contains(request.text(name))
         }
     }

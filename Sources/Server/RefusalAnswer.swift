@@ -31,7 +31,9 @@ enum RefusalAnswer {
         if let link = refusal.link { members.append(("update_url", .string(link))) }
         var fields: [Answer.Field] = [.init("Cache-Control", "no-store")]
         if let seconds = refusal.retryAfter { fields.append(.init("Retry-After", String(seconds))) }
-        return Answer(status: code.status, type: "application/problem+json", fields: fields, body: Array(JSONValue.object(members).text.utf8))
+        return Answer(
+            status: code.status, type: "application/problem+json", fields: fields,
+            body: Array(JSONValue.object(members).text.utf8))
     }
 
     /// Form-md5's clients look for `err` in a successful answer only, so the status is always 200. Source: legacy, L1.

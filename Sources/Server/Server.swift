@@ -1,9 +1,75 @@
+import CountersignAuthority
+import CountersignGate
 import CountersignWire
+import Glibc
 
 /// The authority and gateway as one process.
 public enum Server {
-    /// Serves until told to stop; returns once drained.
-    package static func run(_ configuration: Configuration) throws(Fault) {
-        throw Fault(.failed, "serve follows with the engine")
+    /// Milliseconds between two looks at the store for changes that no counter told of.
+    private static let reconcileMilliseconds = 2_000
+
+    /// Serves until told to stop; returns once drained. Call from the main thread, which takes the signals.
+    package static func run(_ configuration: Configuration, environment: [String: String]) throws(Fault) {
+        Signals.block()
+        forbidCoreDumps()
+        let deployment = try configuration.openDeployment(absence: .makesOne, environment: environment)
+        let keys = try LiveKeys(deployment)
+        let log = try EventLog(configuration.log)
+        let replay = try openReplayFile(deployment, keys, log)
+        let service = try Service(configuration, log: log) { authorities in
+            Gate(authorities: Authorities(authorities), keys: keys, replay: replay, clock: SystemTime())
+        }
+        try service.start()
+        announce(service)
+
+        var isServing = true
+        while isServing {
+            switch Signals.next(milliseconds: reconcileMilliseconds) {
+            case .drain: isServing = false
+            case .reload: attempt(log, "reload") { () throws(Fault) in try service.reload() }
+            case .none: break
+            }
+            attempt(log, "reconcile") { () throws(Fault) in try keys.reconcile() }
+            replay.setWindow(keys.longestWindow)
+        }
+        service.drain()
+        log?.stop()
+    }
+
+    private static func openReplayFile(
+        _ deployment: Deployment, _ keys: LiveKeys, _ log: EventLog?
+    ) throws(Fault) -> ReplayFile {
+        let remembered = try deployment.store.value(of: .replayFile).flatMap {
+            FileID(String(decoding: $0, as: UTF8.self))
+        }
+        var settings = ReplayFile.Settings()
+        settings.window = keys.longestWindow
+        let file = try ReplayFile(
+            path: deployment.folder.replay, expecting: remembered, settings: settings, now: SystemTime().now)
+        if remembered != file.report.id {
+            try deployment.store.set(.replayFile, to: Array(file.report.id.description.utf8))
+        }
+        if let floor = file.report.floor, file.report.found != .intact {
+            log?.note("replay", "\(file.report.found.rawValue); signatures made up to \(floor) are refused")
+        }
+        return file
+    }
+
+    private static func announce(_ service: Service) {
+        var text = "listening on \(service.url)\n"
+        if let pin = service.spkiPin { text += "spki_pin \(pin)\n" }
+        print(text, terminator: "")
+        fflush(nil)
+    }
+
+    /// What fails while serving is logged, and tried again at the next turn; requests fail closed meanwhile.
+    private static func attempt(_ log: EventLog?, _ what: String, _ body: () throws(Fault) -> Void) {
+        do throws(Fault) { try body() } catch { log?.note(what, error.message) }
+    }
+
+    /// A core file would hold every secret in memory.
+    private static func forbidCoreDumps() {
+        var none = rlimit(rlim_cur: 0, rlim_max: 0)
+        setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &none)
     }
 }

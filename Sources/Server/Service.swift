@@ -17,7 +17,9 @@ final class Service {
     let port: Int
 
     /// Opens the ports and prepares one worker a core; nothing is accepted before ``start()``.
-    init(_ configuration: Configuration, log: EventLog?, makeGate: (_ authorities: [String]) throws(Fault) -> Gate) throws(Fault) {
+    init(_ configuration: Configuration, log: EventLog?, makeGate: (_ authorities: [String]) throws(Fault) -> Gate)
+        throws(Fault)
+    {
         self.configuration = configuration
         self.log = log
         let count = configuration.workers ?? max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
@@ -39,7 +41,9 @@ final class Service {
                         descriptor: descriptors[index], loop: loop, settings: settings, count: connections,
                         handler: gateway)
                 ]
-                if index == 0, let admin = configuration.admin { listeners.append(try Service.admin(admin, loop, configuration)) }
+                if index == 0, let admin = configuration.admin {
+                    listeners.append(try Service.admin(admin, loop, configuration))
+                }
                 workers.append(Worker(loop: loop, listeners: listeners))
             }
         } catch let fault as HTTPFault {
@@ -117,7 +121,8 @@ final class Service {
         return .upstream(UpstreamPool(target: target, loop: loop, deadlines: configuration.deadlines))
     }
 
-    private static func admin(_ address: HostPort, _ loop: EventLoop, _ configuration: Configuration) throws -> Listener {
+    private static func admin(_ address: HostPort, _ loop: EventLoop, _ configuration: Configuration) throws -> Listener
+    {
         let settings = Listener.Settings(limits: Limits(), deadlines: configuration.deadlines, tls: nil)
         let descriptor = try open(address, sockets: 1).descriptors[0]
         return Listener(

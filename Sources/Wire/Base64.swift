@@ -33,7 +33,11 @@ package enum Base64 {
     package static func decode(_ text: borrowing Span<UInt8>, _ alphabet: Alphabet) -> [UInt8]? {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(text.count / 4 * 3 + 3)
-        return read(text, alphabet, { bytes.append($0); return true }) ? bytes : nil
+        return read(
+            text, alphabet,
+            {
+                bytes.append($0); return true
+            }) ? bytes : nil
     }
 
     package static func decode(_ text: String, _ alphabet: Alphabet) -> [UInt8]? {

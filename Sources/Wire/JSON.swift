@@ -65,7 +65,9 @@ package struct JSONDocument: Sendable {
 
     /// The value as a whole number, where it is written as one (no fraction, no exponent) and lies in `range`.
     package func integer(_ value: JSON, in range: ClosedRange<Int>) -> Int? {
-        guard case .number = value.content, let number = Int(text(of: value)), range.contains(number) else { return nil }
+        guard case .number = value.content, let number = Int(text(of: value)), range.contains(number) else {
+            return nil
+        }
         return number
     }
 }

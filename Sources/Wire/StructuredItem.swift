@@ -110,7 +110,9 @@ extension StructuredField {
             case UInt8(ascii: "%"):
                 advance()
                 for _ in 0..<2 {
-                    guard let digit = next, isLowerHex(digit) else { throw problem("two lower-case hexadecimal digits") }
+                    guard let digit = next, isLowerHex(digit) else {
+                        throw problem("two lower-case hexadecimal digits")
+                    }
                     advance()
                 }
             case 0x20...0x7E: advance()

@@ -76,7 +76,9 @@ struct RawClient {
         var sent = 0
         while sent < bytes.count {
             let count = bytes.withUnsafeBytes {
-                Glibc.send(descriptor, $0.baseAddress! + sent, bytes.count - sent, Int32(MSG_NOSIGNAL))
+                Glibc.send(
+                    descriptor, UnsafeRawBufferPointer(rebasing: $0[sent...]).baseAddress, bytes.count - sent,
+                    Int32(MSG_NOSIGNAL))
             }
             guard count > 0 else { return }
             sent += count

@@ -14,7 +14,9 @@ import Testing
 
     @Test func readsARequest() throws {
         let (request, parsed) = try #require(
-            try parse("POST /a/b?x=1&y=%2F HTTP/1.1\r\nHost: Example.com:8443\r\nX-One:  two \t\r\nContent-Length: 5\r\n\r\nhello"))
+            try parse(
+                "POST /a/b?x=1&y=%2F HTTP/1.1\r\nHost: Example.com:8443\r\nX-One:  two \t\r\nContent-Length: 5\r\n\r\nhello"
+            ))
         #expect(request.text(request.method) == "POST")
         #expect(request.text(request.target) == "/a/b?x=1&y=%2F")
         #expect(request.text(request.path) == "/a/b")
@@ -51,26 +53,33 @@ import Testing
 
     /// Each of these is read in two ways by somebody, or by nobody.
     @Test(arguments: [
-        "\r\nGET / HTTP/1.1\r\nHost: h\r\n\r\n", " GET / HTTP/1.1\r\nHost: h\r\n\r\n", "GET  / HTTP/1.1\r\nHost: h\r\n\r\n",
+        "\r\nGET / HTTP/1.1\r\nHost: h\r\n\r\n", " GET / HTTP/1.1\r\nHost: h\r\n\r\n",
+        "GET  / HTTP/1.1\r\nHost: h\r\n\r\n",
         "GET / HTTP/1.1 \r\nHost: h\r\n\r\n", "GET / HTTP/2.0\r\nHost: h\r\n\r\n", "GET /\r\nHost: h\r\n\r\n",
-        "GET / HTTP/1.\r\nHost: h\r\n\r\n", "GET http://h/ HTTP/1.1\r\nHost: h\r\n\r\n", "GET * HTTP/1.1\r\nHost: h\r\n\r\n",
-        "GET /#a HTTP/1.1\r\nHost: h\r\n\r\n", "GET /a\u{0}b HTTP/1.1\r\nHost: h\r\n\r\n", "GET /ü HTTP/1.1\r\nHost: h\r\n\r\n",
+        "GET / HTTP/1.\r\nHost: h\r\n\r\n", "GET http://h/ HTTP/1.1\r\nHost: h\r\n\r\n",
+        "GET * HTTP/1.1\r\nHost: h\r\n\r\n",
+        "GET /#a HTTP/1.1\r\nHost: h\r\n\r\n", "GET /a\u{0}b HTTP/1.1\r\nHost: h\r\n\r\n",
+        "GET /ü HTTP/1.1\r\nHost: h\r\n\r\n",
         "GET / HTTP/1.1\nHost: h\n\n", "GET / HTTP/1.1\r\nHost: h\n\r\n", "GET / HTTP/1.1\r\nHost: h\rX: y\r\n\r\n",
         "GET / HTTP/1.1\r\nHost : h\r\n\r\n", "GET / HTTP/1.1\r\nHost: h\r\n folded\r\n\r\n",
         "GET / HTTP/1.1\r\nHost: h\r\n: x\r\n\r\n", "GET / HTTP/1.1\r\nHost: h\r\nA\u{0}: x\r\n\r\n",
         "GET / HTTP/1.1\r\nHost: h\r\nA: x\u{0}y\r\n\r\n", "GET / HTTP/1.1\r\nHost: h\r\nno colon\r\n\r\n",
         "GET / HTTP/1.1\r\n\r\n", "GET / HTTP/1.0\r\n\r\n", "GET / HTTP/1.1\r\nHost: \r\n\r\n",
-        "GET / HTTP/1.1\r\nHost: h\r\nHost: h\r\n\r\n", "GET / HTTP/1.1\r\nHost: a,b\r\n\r\n", "GET / HTTP/1.1\r\nHost: u@h\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: h\r\nHost: h\r\n\r\n", "GET / HTTP/1.1\r\nHost: a,b\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: u@h\r\n\r\n",
         "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\n",
-        "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1, 1\r\n\r\n", "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: +1\r\n\r\n",
-        "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: -1\r\n\r\n", "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 0x1\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1, 1\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: +1\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: -1\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 0x1\r\n\r\n",
         "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: \r\n\r\n",
         "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 9999999999999999999\r\n\r\n",
         "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
         "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: xchunked\r\n\r\n",
         "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: gzip, chunked\r\n\r\n",
         "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n",
-        "POST / HTTP/1.0\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n", "GET / HTTP/1.1\r\nHost: h\r\nExpect: yes\r\n\r\n",
+        "POST / HTTP/1.0\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: h\r\nExpect: yes\r\n\r\n",
     ])
     func refuses(_ text: String) {
         #expect { _ = try parse(text) } throws: { ($0 as? Refusal)?.code == .malformed }

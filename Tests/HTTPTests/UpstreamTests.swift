@@ -69,7 +69,9 @@ final class Verdict: BodyInspector {
     @Test func forwardsTheTargetAndTheBody() throws {
         try withGateway { client, _ in
             for number in 0..<20 {
-                client.send("POST /a%2Fb//c?q=\(number) HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n")
+                client.send(
+                    "POST /a%2Fb//c?q=\(number) HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"
+                )
                 let answer = client.receive(until: "abc")
                 #expect(answer.hasPrefix("HTTP/1.1 200 OK\r\n") && answer.hasSuffix("POST\n/a%2Fb//c?q=\(number)\nabc"))
             }
@@ -79,7 +81,8 @@ final class Verdict: BodyInspector {
     @Test func streamsALargeBodyBothWays() throws {
         try withGateway { client, _ in
             let body = String(repeating: "0123456789abcdef", count: 200_000)
-            client.send("POST /big HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: \(body.utf8.count)\r\n\r\n")
+            client.send(
+                "POST /big HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: \(body.utf8.count)\r\n\r\n")
             client.send(body)
             let answer = client.receiveAll()
             #expect(answer.hasSuffix("POST\n/big\n" + body))
@@ -91,7 +94,8 @@ final class Verdict: BodyInspector {
         try withGateway(verdict: Refusal(.bodyMismatch, "wrong"), backend: seen) { client, _ in
             let body = String(repeating: "x", count: 300_000)
             client.send(
-                "POST /big HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: \(body.utf8.count)\r\n\r\n" + body)
+                "POST /big HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: \(body.utf8.count)\r\n\r\n"
+                    + body)
             let answer = client.receiveAll()
             #expect(answer.hasPrefix("HTTP/1.1 400 ") && answer.hasSuffix("wrong"))
         }

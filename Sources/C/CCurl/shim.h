@@ -9,3 +9,6 @@ static inline CURLcode cs_curl_set_pointer(CURL *c, CURLoption o, void *v) { ret
 static inline CURLcode cs_curl_set_write(CURL *c, CURLoption o, curl_write_callback f) { return curl_easy_setopt(c, o, f); }
 static inline CURLcode cs_curl_get_long(CURL *c, CURLINFO i, long *v) { return curl_easy_getinfo(c, i, v); }
 static inline CURLcode cs_curl_get_string(CURL *c, CURLINFO i, char **v) { return curl_easy_getinfo(c, i, v); }
+static inline CURLcode cs_curl_set_ssl_context(CURL *c, curl_ssl_ctx_callback f) {
+    return curl_easy_setopt(c, CURLOPT_SSL_CTX_FUNCTION, f);
+}

@@ -69,7 +69,11 @@ struct ChunkedDecoder {
                 }
             }
         case .sizeExtension:
-            if byte == Octet.carriageReturn { state = .sizeLineFeed } else { try takeOverhead(byte, ChunkedDecoder.overheadLimit) }
+            if byte == Octet.carriageReturn {
+                state = .sizeLineFeed
+            } else {
+                try takeOverhead(byte, ChunkedDecoder.overheadLimit)
+            }
         case .sizeLineFeed:
             try expect(byte, Octet.lineFeed)
             overhead = 0
@@ -82,13 +86,19 @@ struct ChunkedDecoder {
             try expect(byte, Octet.lineFeed)
             state = .size(digits: 0)
         case .trailerStart:
-            if byte == Octet.carriageReturn { state = .lastLineFeed } else {
+            if byte == Octet.carriageReturn {
+                state = .lastLineFeed
+            } else {
                 guard Octet.isToken(byte) else { throw Refusal(.malformed, "a trailer does not begin with a name") }
                 try takeOverhead(byte, ChunkedDecoder.trailerLimit)
                 state = .trailerLine
             }
         case .trailerLine:
-            if byte == Octet.carriageReturn { state = .trailerLineFeed } else { try takeOverhead(byte, ChunkedDecoder.trailerLimit) }
+            if byte == Octet.carriageReturn {
+                state = .trailerLineFeed
+            } else {
+                try takeOverhead(byte, ChunkedDecoder.trailerLimit)
+            }
         case .trailerLineFeed:
             try expect(byte, Octet.lineFeed)
             state = .trailerStart
@@ -109,7 +119,8 @@ struct ChunkedDecoder {
 
     private func expect(_ byte: UInt8, _ expected: UInt8) throws(Refusal) {
         guard byte == expected else {
-            throw Refusal(.malformed, "in a chunked body \(FieldLines.hex(byte)) stands for \(FieldLines.hex(expected))")
+            throw Refusal(
+                .malformed, "in a chunked body \(FieldLines.hex(byte)) stands for \(FieldLines.hex(expected))")
         }
     }
 }

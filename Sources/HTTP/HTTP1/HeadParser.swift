@@ -48,7 +48,8 @@ package struct HeadParser {
         position = start
         while Octet.isTarget(bytes[position]) { position += 1 }
         guard position > start, bytes[position] == Octet.space else {
-            throw Refusal(.malformed, "the request target is empty or holds the byte \(FieldLines.hex(bytes[position]))")
+            throw Refusal(
+                .malformed, "the request target is empty or holds the byte \(FieldLines.hex(bytes[position]))")
         }
         guard position - start <= limits.targetBytes else {
             throw Refusal(.tooLarge, "the request target is over \(limits.targetBytes) bytes")

@@ -52,7 +52,9 @@ struct ResponseParser {
         _ bytes: Span<UInt8>, answeringHEAD: Bool, into response: inout UpstreamResponse
     ) throws(Refusal) -> Int? {
         guard let length = try scanner.end(in: bytes) else {
-            guard bytes.count < ResponseParser.headBytes else { throw Refusal(.upstreamFailed, "its head is over 60 KiB") }
+            guard bytes.count < ResponseParser.headBytes else {
+                throw Refusal(.upstreamFailed, "its head is over 60 KiB")
+            }
             return nil
         }
         scanner = FieldLines.EndScanner()

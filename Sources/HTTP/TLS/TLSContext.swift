@@ -43,7 +43,8 @@ package final class TLSContext: @unchecked Sendable {
         // A write may be taken in part and tried again from another place; buffers go while a connection idles; one
         // read call fetches a whole record.
         cs_ssl_ctx_set_mode(
-            context, Int(SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS))
+            context, Int(SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS)
+        )
         cs_ssl_ctx_set_read_ahead(context, 1)
         return context
     }

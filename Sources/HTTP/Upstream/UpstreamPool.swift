@@ -30,7 +30,11 @@ package final class UpstreamPool: @unchecked Sendable {
     func lease(_ freshness: Freshness) async throws(Refusal) -> Lease {
         while case .any = freshness, let stream = idle.popLast() {
             // It spoke or closed while nobody was asking: whatever that was, it is no answer of ours.
-            if stream.isClosed || stream.hasUnreadSignal { stream.close() } else { return Lease(stream: stream, isReused: true) }
+            if stream.isClosed || stream.hasUnreadSignal {
+                stream.close()
+            } else {
+                return Lease(stream: stream, isReused: true)
+            }
         }
         return Lease(stream: try await connect(), isReused: false)
     }

@@ -25,14 +25,16 @@ package final class UpstreamTarget: Sendable {
     package func keepResolving() {
         try? resolve()
         var thread = pthread_t()
-        pthread_create(&thread, nil, { context in
-            guard let context else { return nil }
-            let target = Unmanaged<UpstreamTarget>.fromOpaque(context).takeRetainedValue()
-            while true {
-                sleep(UpstreamTarget.resolveSeconds)
-                try? target.resolve()
-            }
-        }, Unmanaged.passRetained(self).toOpaque())
+        pthread_create(
+            &thread, nil,
+            { context in
+                guard let context else { return nil }
+                let target = Unmanaged<UpstreamTarget>.fromOpaque(context).takeRetainedValue()
+                while true {
+                    sleep(UpstreamTarget.resolveSeconds)
+                    try? target.resolve()
+                }
+            }, Unmanaged.passRetained(self).toOpaque())
         pthread_detach(thread)
     }
 

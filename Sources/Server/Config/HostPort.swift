@@ -20,18 +20,20 @@ public struct HostPort: Sendable, Equatable, CustomStringConvertible {
     /// `HOST:PORT`, IPv6 in brackets.
     public var description: String { "\(HostPort.bracketed(host)):\(port)" }
 
-    static func bracketed(_ host: String) -> String { host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]" : host }
+    package static func bracketed(_ host: String) -> String { host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]" : host }
 
     /// The host and, where it is written, the port of `HOST` or `HOST:PORT`. An IPv6 address needs its brackets:
     /// without them nothing tells its last group from a port.
-    static func split(_ text: String) -> (host: String, port: UInt16?)? {
+    package static func split(_ text: String) -> (host: String, port: UInt16?)? {
         let host: Substring
         let rest: Substring
         if text.hasPrefix("[") {
             guard let close = text.firstIndex(of: "]") else { return nil }
             host = text[text.index(after: text.startIndex)..<close]
             rest = text[text.index(after: close)...]
-            guard host.contains(":"), host.utf8.allSatisfy({ isHexDigit($0) || $0 == 0x3A || $0 == 0x2E }) else { return nil }
+            guard host.contains(":"), host.utf8.allSatisfy({ isHexDigit($0) || $0 == 0x3A || $0 == 0x2E }) else {
+                return nil
+            }
         } else {
             let colon = text.firstIndex(of: ":") ?? text.endIndex
             host = text[..<colon]

@@ -1,0 +1,153 @@
+#!/usr/bin/env python3
+"""CPU per request and requests a second: the gateway, which verifies every request and remembers it, beside nginx's
+`proxy_pass`, which checks nothing. One worker each, no access log, the same backend, the same requests, rounds in turn.
+
+Usage: bench.py [--rounds N] [--requests N] [--json FILE]. script/bench builds what it needs and calls it.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "Tests/Support"))
+
+from gateway import Gateway  # noqa: E402
+from signing import decode_secret  # noqa: E402
+
+LOAD = ROOT / ".build/bench/load"
+TICK = os.sysconf("SC_CLK_TCK")
+COMMON = """
+daemon off; worker_processes 1; pid {folder}/{name}.pid; error_log {folder}/{name}.log warn;
+events {{ worker_connections 1024; }}
+http {{
+    access_log off; server_tokens off; keepalive_requests 100000000; keepalive_timeout 300s;
+    client_body_temp_path {folder}/{name}-body; proxy_temp_path {folder}/{name}-proxy;
+    fastcgi_temp_path {folder}/{name}-fastcgi; uwsgi_temp_path {folder}/{name}-uwsgi; scgi_temp_path {folder}/{name}-scgi;
+    {http}
+}}
+"""
+BACKEND = """server {{ listen 127.0.0.1:{backend} backlog=1024;
+    location / {{ default_type application/json; return 200 '{{"ok":true,"items":[1,2,3,4,5,6,7,8,9,10]}}'; }} }}"""
+PROXY = """upstream backend {{ server 127.0.0.1:{backend}; keepalive 128; keepalive_requests 100000000; }}
+    server {{ listen 127.0.0.1:{plain} backlog=1024; listen 127.0.0.1:{tls} ssl backlog=1024;
+    ssl_certificate {certificate}; ssl_certificate_key {key}; ssl_protocols TLSv1.2 TLSv1.3;
+    client_body_buffer_size 64k;
+    location / {{ proxy_pass http://backend; proxy_http_version 1.1; proxy_set_header Connection ""; }} }}"""
+
+
+def free_port() -> int:
+    import socket
+    with socket.create_server(("127.0.0.1", 0)) as sock:
+        return sock.getsockname()[1]
+
+
+class Nginx:
+    """An nginx of our own, a child of this process, which writes only below `folder`."""
+
+    def __init__(self, folder: pathlib.Path, name: str, http: str):
+        path = folder / f"{name}.conf"
+        path.write_text(COMMON.format(folder=folder, name=name, http=http))
+        self.process = subprocess.Popen(["nginx", "-p", folder, "-c", path, "-e", folder / f"{name}.log"])
+        time.sleep(0.5)
+        assert self.process.poll() is None, (folder / f"{name}.log").read_text()
+
+    def cpu(self) -> float:
+        """Seconds that the worker, its only child, has used."""
+        children = pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
+        assert len(children) == 1, children
+        return cpu(int(children[0]))
+
+    def stop(self) -> None:
+        self.process.terminate()
+        self.process.wait(10)
+
+
+def cpu(pid: int) -> float:
+    """Seconds of CPU a process has used, all threads, user and system."""
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / TICK
+
+
+def load(port: int, key, requests: int, body: int, uses_tls: bool) -> dict:
+    command = [LOAD, "--port", port, "--authority", key.authority, "--key-id", key.key_id,
+               "--secret", decode_secret(key.secret).hex(), "--requests", requests, "--connections", 64, "--body", body]
+    done = subprocess.run([*map(str, command), *(["--tls"] if uses_tls else [])], capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"bench: an answer was not 200: {done.stderr[:400]}{done.stdout}")
+    return json.loads(done.stdout)
+
+
+def measure(options, folder: pathlib.Path) -> list[dict]:
+    ports = {name: free_port() for name in ("backend", "plain", "tls")}
+    backend = Nginx(folder, "backend", BACKEND.format(**ports))
+    upstream = ("--upstream", f"http://127.0.0.1:{ports['backend']}", "--log", "off")
+    # One data folder would be one lock: two gateways, one with TLS and one without, each with its own key.
+    gateways = {"plain": Gateway(folder / "plain", *upstream, "--tls", "off"), "tls": Gateway(folder / "tls", *upstream)}
+    for gateway in gateways.values():
+        gateway.folder.mkdir()
+        gateway.start()
+        gateway.add_app("bench")
+        gateway.key = gateway.add_release("bench")
+    tls = gateways["tls"].data / "tls"
+    proxy = Nginx(folder, "proxy", PROXY.format(**ports, certificate=tls / "certificate.pem", key=tls / "key.pem"))
+
+    samples: dict[tuple, list[tuple[float, float]]] = {}
+    try:
+        for round_ in range(options.rounds + 1):
+            for shape, body in (("GET", 0), ("POST 512 B", 512)):
+                for mode, gateway in gateways.items():
+                    for who in ("gateway", "nginx"):
+                        port = gateway.port if who == "gateway" else ports[mode]
+                        used = (lambda: cpu(gateway.process.pid)) if who == "gateway" else proxy.cpu
+                        before = used()
+                        result = load(port, gateway.key, options.requests, body, mode == "tls")
+                        took = (used() - before) / result["requests"] * 1e6
+                        # The first round warms both, and is not counted.
+                        if round_:
+                            samples.setdefault((mode, shape, who), []).append((took, result["per_second"]))
+    finally:
+        proxy.stop()
+        for gateway in gateways.values():
+            gateway.stop()
+        backend.stop()
+
+    rows = []
+    for mode in gateways:
+        for shape in ("GET", "POST 512 B"):
+            row = {"transport": mode, "request": shape}
+            for who in ("gateway", "nginx"):
+                row[f"{who}_us"] = round(statistics.median(s[0] for s in samples[mode, shape, who]), 2)
+                row[f"{who}_per_second"] = round(statistics.median(s[1] for s in samples[mode, shape, who]))
+            ratios = [ours[0] / theirs[0] for ours, theirs in
+                      zip(samples[mode, shape, "gateway"], samples[mode, shape, "nginx"], strict=True)]
+            row["ratio"], row["ratio_range"] = round(statistics.median(ratios), 3), [round(min(ratios), 3), round(max(ratios), 3)]
+            rows.append(row)
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--requests", type=int, default=100_000, help="in each round, for each of the two")
+    parser.add_argument("--json", type=pathlib.Path, default=ROOT / ".build/bench/result.json")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=ROOT / ".build/bench") as folder:
+        rows = measure(options, pathlib.Path(folder))
+    options.json.write_text(json.dumps({"rounds": options.rounds, "requests": options.requests, "rows": rows}, indent=1))
+    print(f"CPU of the proxy per request, and requests a second; medians of {options.rounds} rounds of {options.requests:,}")
+    print(f"{'':22}{'gateway':>20}{'nginx, no check':>22}{'ratio (range)':>26}")
+    for row in rows:
+        low, high = row["ratio_range"]
+        print(f"{row['transport'] + ', ' + row['request']:22}{row['gateway_us']:8.1f} µs {row['gateway_per_second']:6}/s"
+              f"{row['nginx_us']:10.1f} µs {row['nginx_per_second']:6}/s   {row['ratio']:9.2f} ({low:.2f}–{high:.2f})")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,90 @@
+// Heads and chunked bodies: read in one piece or in two, the verdict is the same, and what is accepted is what it says.
+import CountersignWire
+
+@testable import CountersignHTTP
+
+private enum Verdict<Value: Equatable>: Equatable {
+    case read(Value)
+    case needsMore
+    case refused
+}
+
+@Sendable func fuzzHead(_ bytes: Span<UInt8>) {
+    let (whole, request) = head(bytes, splitAt: nil)
+    // The first byte also says where to cut, so that one input tries one split.
+    let (split, other) = head(bytes, splitAt: bytes.isEmpty ? 0 : Int(bytes[0]) * bytes.count / 256)
+    precondition(whole == split)
+    guard case .read(let length) = whole else { return }
+    precondition(request.head == other.head && request.framing == other.framing)
+    precondition(length <= bytes.count && request.head.count == length)
+    precondition(request.target.count > 0 && !request.authority.isEmpty)
+    let text = request.head
+    for field in request.fields {
+        precondition(!field.name.isEmpty && field.name.end < field.value.end && Int(field.value.end) <= length - 4)
+        precondition(text[field.name.range].allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: ":") })
+        precondition(text[field.value.range].allSatisfy { $0 != 0 && $0 != 0x0A && $0 != 0x0D })
+    }
+    precondition(text[request.target.range].allSatisfy { $0 > 0x20 && $0 < 0x7F })
+    // What was read says the same when it is read again.
+    precondition(head(request.head.span, splitAt: nil).0 == whole)
+}
+
+private func head(_ bytes: Span<UInt8>, splitAt cut: Int?) -> (Verdict<Int>, Request) {
+    var parser = HeadParser(limits: Limits())
+    var request = Request()
+    do throws(Refusal) {
+        if let cut, let early = try parser.parse(bytes.extracting(0..<cut), into: &request) {
+            return (.read(early.length), request)
+        }
+        guard let parsed = try parser.parse(bytes, into: &request) else { return (.needsMore, request) }
+        return (.read(parsed.length), request)
+    } catch {
+        return (.refused, request)
+    }
+}
+
+@Sendable func fuzzAnswer(_ bytes: Span<UInt8>) {
+    for answersHEAD in [false, true] {
+        var parser = ResponseParser()
+        var response = UpstreamResponse()
+        guard let length = try? parser.parse(bytes, answeringHEAD: answersHEAD, into: &response) else { continue }
+        precondition(length <= bytes.count && response.head.count == length)
+        precondition((100...999).contains(response.status))
+        let output = Buffer()
+        response.writeFields(to: output)
+    }
+}
+
+@Sendable func fuzzChunks(_ bytes: Span<UInt8>) {
+    let whole = chunks(bytes, pieces: bytes.count)
+    let bitwise = chunks(bytes, pieces: 1)
+    precondition(whole == bitwise)
+    guard case .read(let body) = whole else { return }
+    precondition(body.count < bytes.count)
+}
+
+private func chunks(_ bytes: Span<UInt8>, pieces: Int) -> Verdict<[UInt8]> {
+    var decoder = ChunkedDecoder()
+    var body: [UInt8] = []
+    var start = 0
+    while start < bytes.count {
+        let piece = bytes.extracting(start..<min(start + pieces, bytes.count))
+        var position = 0
+        reading: while true {
+            do throws(Refusal) {
+                switch try decoder.next(piece, from: position) {
+                case .needsMore: break reading
+                case .end: return .read(body)
+                case .data(let range):
+                    precondition(range.lowerBound >= position && range.upperBound <= piece.count)
+                    for index in range { body.append(piece[index]) }
+                    position = range.upperBound
+                }
+            } catch {
+                return .refused
+            }
+        }
+        start += piece.count
+    }
+    return .needsMore
+}

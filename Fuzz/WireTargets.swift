@@ -1,0 +1,99 @@
+// Structured fields, forms and JSON: offsets stay inside the text, and what is written is read again as the same.
+import CountersignWire
+
+@Sendable func fuzzStructuredField(_ bytes: Span<UInt8>) {
+    let isDictionary = (try? StructuredField.checkDictionary(bytes)) != nil
+    var reader = StructuredField(bytes)
+    var members = 0
+    do throws(StructuredField.Problem) {
+        while let key = try reader.nextMember() {
+            precondition(!key.isEmpty && key.range.upperBound <= bytes.count)
+            members += 1
+            try readMember(&reader, within: bytes.count)
+        }
+    } catch {
+        precondition(!isDictionary && (0...bytes.count).contains(error.at))
+        return
+    }
+    precondition(isDictionary && reader.isAtEnd && members <= bytes.count)
+}
+
+private func readMember(_ reader: inout StructuredField, within count: Int) throws(StructuredField.Problem) {
+    if reader.takeEquals() {
+        if reader.openList() {
+            var first = true
+            while try reader.nextInList(first: &first) {
+                check(try reader.bareItem(), within: count)
+                try reader.skipParameters()
+            }
+        } else {
+            check(try reader.bareItem(), within: count)
+        }
+    }
+    while let key = try reader.nextParameter() {
+        precondition(!key.isEmpty)
+        check(try reader.parameterValue(), within: count)
+    }
+}
+
+private func check(_ item: StructuredField.BareItem, within count: Int) {
+    switch item {
+    case .decimal(let slice), .string(let slice), .token(let slice), .bytes(let slice), .displayString(let slice):
+        precondition(slice.start <= slice.end && slice.range.upperBound <= count)
+    case .integer(let value), .date(let value):
+        precondition(abs(value) <= 999_999_999_999_999)
+    case .boolean: break
+    }
+}
+
+@Sendable func fuzzForm(_ bytes: Span<UInt8>) {
+    var reader = Form.Reader()
+    var pairs: [(name: String, value: [UInt8])] = []
+    var written: [UInt8] = []
+    do throws(Form.Problem) {
+        while let pair = try reader.next(in: bytes) {
+            precondition(!pair.name.isEmpty && pair.value.range.upperBound <= bytes.count)
+            var name: [UInt8] = []
+            var value: [UInt8] = []
+            _ = try Form.decode(pair.name, of: bytes, into: &name)
+            _ = try Form.decode(pair.value, of: bytes, into: &value)
+            precondition(!name.contains(0) && !value.contains(0))
+            // Names that are not UTF-8 cannot be written through a String; the reader alone is tried with those.
+            guard let text = String(validating: name, as: UTF8.self) else { return }
+            pairs.append((text, value))
+            Form.append(text, value.span, to: &written)
+        }
+    } catch {
+        precondition((0...bytes.count + 1).contains(error.at))
+        return
+    }
+    var again = Form.Reader()
+    for pair in pairs {
+        guard let read = try? again.next(in: written.span) else { preconditionFailure("a pair was lost") }
+        var name: [UInt8] = []
+        var value: [UInt8] = []
+        guard (try? Form.decode(read.name, of: written.span, into: &name)) != nil,
+            (try? Form.decode(read.value, of: written.span, into: &value)) != nil
+        else { preconditionFailure("what was written cannot be read") }
+        precondition(name == Array(pair.name.utf8) && value == pair.value)
+    }
+}
+
+@Sendable func fuzzJSON(_ bytes: Span<UInt8>) {
+    let text = bytes.withUnsafeBufferPointer { Array($0) }
+    for dialect in [JSONReader.Dialect.strict, .comments] {
+        do throws(MalformedJSON) {
+            let document = try JSONReader.read(text, dialect: dialect)
+            precondition(document.root.raw.range.upperBound <= text.count && !document.root.raw.isEmpty)
+            _ = document.integer(document.root, in: Int.min...Int.max)
+            // The value alone is a text of its own, and the strict dialect is the narrower one.
+            let value = Array(document.bytes(of: document.root))
+            guard (try? JSONReader.read(value, dialect: dialect)) != nil else { preconditionFailure("read once only") }
+            if dialect == .strict, (try? JSONReader.read(text, dialect: .comments)) == nil {
+                preconditionFailure("strict, but not with comments allowed")
+            }
+        } catch {
+            precondition((0...text.count).contains(error.offset))
+        }
+    }
+}

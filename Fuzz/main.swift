@@ -1,0 +1,42 @@
+// One program for libFuzzer, with a target for each parser; COUNTERSIGN_FUZZ_TARGET says which one runs. A parser may
+// refuse, and nothing else: a trap, a stray read or a promise that does not hold ends the run. script/fuzz builds it.
+import Glibc
+
+/// What is done with each input. A property that must hold is a `precondition`.
+let targets: [String: @Sendable (Span<UInt8>) -> Void] = [
+    "head": fuzzHead, "answer": fuzzAnswer, "chunks": fuzzChunks, "fields": fuzzStructuredField, "form": fuzzForm,
+    "json": fuzzJSON, "claims": fuzzClaims,
+    "planted": fuzzPlanted,
+]
+
+/// Traps at three bytes that only coverage can lead to. Source: none of ours; script/fuzz runs it first.
+@Sendable func fuzzPlanted(_ bytes: Span<UInt8>) {
+    guard bytes.count > 2, bytes[0] == 0x43, bytes[1] == 0x53 else { return }
+    precondition(bytes[2] != 0x21)
+}
+
+let target: @Sendable (Span<UInt8>) -> Void = {
+    guard let name = getenv("COUNTERSIGN_FUZZ_TARGET").map({ String(cString: $0) }), let target = targets[name] else {
+        print("fuzz: COUNTERSIGN_FUZZ_TARGET is none of \(targets.keys.sorted())")
+        exit(2)
+    }
+    return target
+}()
+
+/// libFuzzer's entry for programs with a `main` of their own. Source: LLVM, FuzzerInterface.h.
+@_silgen_name("LLVMFuzzerRunDriver")
+private func runDriver(
+    _ argumentCount: UnsafeMutablePointer<CInt>,
+    _ arguments: UnsafeMutablePointer<UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>>,
+    _ testOneInput: @convention(c) (UnsafePointer<UInt8>?, Int) -> CInt
+) -> CInt
+
+var argumentCount = CommandLine.argc
+var arguments = CommandLine.unsafeArgv
+exit(
+    runDriver(&argumentCount, &arguments) { start, count in
+        // A copy on the heap, of just this size, so that one byte too far is seen by the address sanitizer.
+        let bytes = [UInt8](UnsafeBufferPointer(start: start, count: count))
+        target(bytes.span)
+        return 0
+    })

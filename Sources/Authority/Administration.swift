@@ -1,0 +1,109 @@
+import CountersignGate
+import CountersignSchemes
+import CountersignSeal
+import CountersignWire
+
+/// What administrators do. Each is durable, and seen by a running server, once it returns.
+extension Deployment {
+    /// `settings` are `KEY=VALUE`, as `--set` has them.
+    package func addApp(_ name: AppName, settings: [String], at now: Int64) throws(Fault) -> App {
+        var app = App(name: name, created: now)
+        for change in try changes(settings, of: name) { app.settings[change.name] = change.setting }
+        guard try store.insert(app) == .yes else { throw Fault(.failed, "app \(name): there is one of that name") }
+        generation.advance()
+        return app
+    }
+
+    package func setPolicy(_ assignments: [String], of name: AppName) throws(Fault) {
+        let changes = try changes(assignments, of: name)
+        guard try store.change(name, changes) == .yes else { throw Deployment.noApp(name) }
+        generation.advance()
+    }
+
+    package func app(_ name: AppName) throws(Fault) -> App {
+        guard let app = try store.app(name) else { throw Deployment.noApp(name) }
+        return app
+    }
+
+    package func release(_ id: KeyID) throws(Fault) -> Release {
+        guard let release = try store.release(id) else { throw Fault(.failed, "release \(id): there is none") }
+        return release
+    }
+
+    package func addRelease(_ draft: ReleaseDraft, at now: Int64) throws(Fault) -> IssuedRelease {
+        guard try store.app(draft.app) != nil else { throw Deployment.noApp(draft.app) }
+        let answerKey = AnswerKey.publicHalf(of: try answerKey())
+        guard let answerKey else { throw Fault(.failed, "answer key: not an Ed25519 seed") }
+        var release = Release(
+            id: draft.id, app: draft.app, platform: draft.platform, version: draft.version, scheme: draft.scheme,
+            sealedSecret: [], created: now)
+        release.sealedSecret = seal(draft.secret, as: .secret(of: release))
+        guard try store.insert(release) == .yes else {
+            throw Fault(
+                .failed,
+                "release: \(draft.app) has one for \(draft.platform) \(draft.version) under \(draft.scheme.rawValue), "
+                    + "or the key id \(draft.id) is taken")
+        }
+        generation.advance()
+        return IssuedRelease(release: release, secret: draft.secret, answerKey: answerKey)
+    }
+
+    /// From `at` (whole Unix seconds) on, callers of this release are sent to `updateURL`.
+    package func retire(_ id: KeyID, at: Int64, updateURL: String) throws(Fault) {
+        guard try store.retire(id, ReleaseKey.Retirement(at: at, updateURL: updateURL)) == .yes else {
+            throw Fault(.failed, "release \(id): there is none")
+        }
+        generation.advance()
+    }
+
+    private func changes(
+        _ assignments: [String], of app: AppName
+    ) throws(Fault) -> [(name: String, setting: StoredSetting?)] {
+        var changes: [(name: String, setting: StoredSetting?)] = []
+        for assignment in assignments {
+            let (key, value) = try PolicyKey.change(assignment)
+            let setting: StoredSetting? =
+                switch (value, key.visibility) {
+                case (nil, _): nil
+                case (let value?, .shown): .text(value)
+                case (let value?, .secret):
+                    .sealed(seal(Secret(copying: [UInt8](value.utf8).span), as: .policy(key.name, of: app)))
+                }
+            changes.append((key.name, setting))
+        }
+        return changes
+    }
+
+    private static func noApp(_ name: AppName) -> Fault {
+        Fault(.failed, "app \(name): there is none; `countersign app add \(name)` makes it")
+    }
+}
+
+/// A release before it has a row: made new, or brought along by a team that moves to us.
+package struct ReleaseDraft: Sendable {
+    package var app: AppName
+    package var platform: Platform
+    package var version: Version
+    package var scheme: SchemeName
+    package var id: KeyID
+    package var secret: Secret
+
+    package init(
+        app: AppName, platform: Platform, version: Version, scheme: SchemeName, id: KeyID, secret: Secret
+    ) {
+        self.app = app
+        self.platform = platform
+        self.version = version
+        self.scheme = scheme
+        self.id = id
+        self.secret = secret
+    }
+}
+
+/// What is told once, when a release is added, and never again.
+package struct IssuedRelease: Sendable {
+    package var release: Release
+    package var secret: Secret
+    /// The Ed25519 public key that answers of this authority verify under.
+    package var answerKey: [UInt8]
+}

@@ -1,0 +1,59 @@
+import CountersignWire
+import Glibc
+
+/// The folder that holds a deployment: database, keys, certificate. Of mode 0700; nothing else is written anywhere.
+package struct DataFolder: Sendable, Equatable {
+    /// What to do where there is no such folder.
+    package enum Absence: Sendable { case isAFault, makesOne }
+
+    package let path: String
+
+    package init(_ path: String, absence: Absence) throws(Fault) {
+        self.path = path
+        var status = stat()
+        if stat(path, &status) != 0 {
+            guard errno == ENOENT, absence == .makesOne else { throw DataFolder.absent(path, errno) }
+            guard mkdir(path, 0o700) == 0 || errno == EEXIST else {
+                throw SystemFault(errno, "\(path): cannot make the data folder").fault(.unreachable)
+            }
+            guard stat(path, &status) == 0 else { throw DataFolder.absent(path, errno) }
+        }
+        guard status.st_mode & S_IFMT == S_IFDIR else {
+            throw Fault(.unreachable, "\(path): not a folder; expected the data folder")
+        }
+        guard access(path, R_OK | W_OK | X_OK) == 0 else {
+            throw SystemFault(errno, "\(path): cannot write to the data folder").fault(.unreachable)
+        }
+    }
+
+    package func file(_ name: String) -> String { "\(path)/\(name)" }
+
+    package var database: String { file("countersign.db") }
+    package var masterKey: String { file("master.key") }
+    package var generation: String { file("generation") }
+    package var replay: String { file("replay") }
+    package var adminToken: String { file("admin-token") }
+    package var tls: String { file("tls") }
+
+    private static func absent(_ path: String, _ code: Int32) -> Fault {
+        if code == ENOENT {
+            return Fault(
+                .unreachable,
+                "\(path): no data folder there; `countersign serve` or `countersign app add` makes one (--data DIR)")
+        }
+        return SystemFault(code, "\(path): cannot open the data folder").fault(.unreachable)
+    }
+}
+
+/// An errno with what we were about.
+package struct SystemFault {
+    private let code: Int32
+    private let what: String
+
+    package init(_ code: Int32, _ what: String) {
+        self.code = code
+        self.what = what
+    }
+
+    package func fault(_ kind: Fault.Kind) -> Fault { Fault(kind, "\(what): \(String(cString: strerror(code)))") }
+}

@@ -1,0 +1,98 @@
+import CountersignGate
+import CountersignSchemes
+import CountersignWire
+
+/// Every release key in memory, for the gate: a look-up allocates nothing and waits for nobody. A change made by
+/// another process is seen by the next request.
+package final class LiveKeys: KeySource, @unchecked Sendable {
+    private struct Snapshot {
+        var keys: [KeyID: ReleaseKey]
+        /// The longest window, in seconds, of any scheme whose requests are remembered.
+        var longestWindow: Int
+        var generation: UInt64
+        var revision: Int64
+    }
+
+    private let deployment: Deployment
+    /// Guards `snapshot`.
+    private let lock = ReadWriteLock()
+    private var snapshot: Snapshot
+    /// Lets one reload at a time, so that a change costs one reading of the store and not one a request.
+    private let reloading = ReadWriteLock()
+
+    package init(_ deployment: Deployment) throws(Fault) {
+        self.deployment = deployment
+        snapshot = try LiveKeys.load(deployment)
+    }
+
+    nonisolated(nonsending) package func key(for id: KeyID) async throws(Fault) -> ReleaseKey? { try find(id) }
+
+    /// The same, without suspending. Where the store cannot be read after a change, it fails closed: an old key could
+    /// be one that was just retired.
+    package func find(_ id: KeyID) throws(Fault) -> ReleaseKey? {
+        let generation = deployment.generation.current
+        let (isCurrent, key) = lock.read { (snapshot.generation == generation, snapshot.keys[id]) }
+        if isCurrent { return key }
+        try reload { $0.generation != self.deployment.generation.current }
+        return lock.read { snapshot.keys[id] }
+    }
+
+    /// The longest window, in seconds, of any policy, over the schemes whose requests are remembered.
+    package var longestWindow: Int { lock.read { snapshot.longestWindow } }
+
+    package var count: Int { lock.read { snapshot.keys.count } }
+
+    /// Compares with the store itself and reloads where it has moved on: for a timer, every few seconds, and for
+    /// SIGHUP. It catches the change of a process that died before it could count the generation up.
+    package func reconcile() throws(Fault) {
+        let revision = try deployment.store.revision()
+        try reload { $0.revision != revision }
+    }
+
+    private func reload(where isStale: (Snapshot) -> Bool) throws(Fault) {
+        try reloading.write { () throws(Fault) in
+            guard lock.read({ isStale(snapshot) }) else { return }
+            let fresh = try LiveKeys.load(deployment)
+            lock.write { snapshot = fresh }
+        }
+    }
+
+    /// The generation is read before the store: a change that comes between the two is then loaded twice, never missed.
+    private static func load(_ deployment: Deployment) throws(Fault) -> Snapshot {
+        let generation = deployment.generation.current
+        let stored = try deployment.store.snapshot()
+        var policies: [AppName: Policy] = [:]
+        var longestWindow = 0
+        for app in stored.apps {
+            let policy = try app.policy()
+            policies[app.name] = policy
+            for scheme in policy.schemes where scheme.isRemembered {
+                longestWindow = max(longestWindow, policy.window(for: scheme))
+            }
+        }
+        var keys: [KeyID: ReleaseKey] = [:]
+        keys.reserveCapacity(stored.releases.count)
+        for release in stored.releases {
+            guard let policy = policies[release.app] else {
+                throw Fault(.failed, "release \(release.id): its app \(release.app) is not in the store")
+            }
+            keys[release.id] = ReleaseKey(
+                id: release.id, app: release.app.description, platform: release.platform.description,
+                version: release.version.description, scheme: release.scheme, policy: policy,
+                retirement: release.retirement, secret: try deployment.secret(of: release))
+        }
+        return Snapshot(
+            keys: keys, longestWindow: longestWindow, generation: generation, revision: stored.revision)
+    }
+}
+
+extension SchemeName {
+    /// Whether equal requests of this scheme can be told apart, and so remembered. Source: docs/protocol.md, the table
+    /// of replay keys.
+    package var isRemembered: Bool {
+        switch self {
+        case .messageSignatures, .sigV4, .formMD5, .authV1: true
+        case .authV2, .authV4: false
+        }
+    }
+}

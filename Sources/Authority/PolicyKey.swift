@@ -1,0 +1,55 @@
+import CountersignGate
+import CountersignSchemes
+import CountersignWire
+
+/// One thing a team may decide about its app's callers: how it is spelled, what it means, how it is read. The table in
+/// `PolicyKey.all` is the only description; `app policy` lists it.
+package struct PolicyKey: Sendable {
+    /// Whether its value may be shown again once it is set.
+    package enum Visibility: Sendable {
+        case shown
+        /// Kept sealed, never printed.
+        case secret
+    }
+
+    package var name: String
+    /// What stands for the value in help.
+    package var value: String
+    package var meaning: String
+    /// What counts while it is not set.
+    package var fallback: String
+    /// What a value may be, for the message about one that is not.
+    package var expected: String
+    package var visibility: Visibility
+    /// Writes the value's meaning into the policy, and answers its one spelling; nil where it is none.
+    let apply: @Sendable (inout Policy, String) -> String?
+
+    package static func named(_ name: String) throws(Fault) -> PolicyKey {
+        if let key = all.first(where: { $0.name == name }) { return key }
+        let known = all.map(\.name).joined(separator: ", ")
+        throw Fault(.usage, "policy key `\(name)`: unknown; known are \(known)")
+    }
+
+    /// The one spelling of a value; a ``Fault`` of usage where it is none.
+    package func canonical(_ text: String) throws(Fault) -> String {
+        var policy = Policy()
+        guard let spelled = apply(&policy, text) else {
+            let shown = visibility == .shown ? " `\(text)`" : ""
+            throw Fault(.usage, "policy \(name)\(shown): expected \(expected)")
+        }
+        return spelled
+    }
+
+    /// Writes a value that ``canonical(_:)`` has passed into a policy.
+    package func set(_ value: String, in policy: inout Policy) { _ = apply(&policy, value) }
+
+    /// `K=V` of `--set`, checked. An empty value takes the setting back to its default.
+    package static func change(_ assignment: String) throws(Fault) -> (key: PolicyKey, value: String?) {
+        guard let equals = assignment.utf8.firstIndex(of: UInt8(ascii: "=")) else {
+            throw Fault(.usage, "--set `\(assignment)`: expected KEY=VALUE")
+        }
+        let key = try named(String(assignment[..<equals]))
+        let value = String(assignment[assignment.index(after: equals)...])
+        return (key, value.isEmpty ? nil : try key.canonical(value))
+    }
+}

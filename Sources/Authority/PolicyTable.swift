@@ -1,0 +1,80 @@
+import CountersignGate
+import CountersignSchemes
+
+extension PolicyKey {
+    /// Every key. Those that this build keeps for what is still to come say so in their meaning.
+    package static let all: [PolicyKey] = judged + accounts + legacy
+
+    /// What the gate judges requests by.
+    private static let judged: [PolicyKey] = [
+        PolicyKey(
+            name: "schemes", value: "NAME,…", meaning: "the signature schemes that may speak for this app",
+            fallback: SchemeName.messageSignatures.rawValue,
+            expected: "one or more of \(SchemeName.allCases.map(\.rawValue).joined(separator: ", "))",
+            visibility: .shown, apply: applySchemes),
+        PolicyKey(
+            name: "window", value: "60s | SCHEME=300s,…",
+            meaning: "how far a signature's time may be from now, either way; of all schemes, or of each that is named",
+            fallback: "message-signatures=60s,sigv4=300s,form-md5=300s,auth-v1=600s,auth-v2=12h,auth-v4=12h",
+            expected: "times from 1s to 24h such as 60s, 5m or form-md5=300s, joined by commas",
+            visibility: .shown, apply: applyWindow),
+        PolicyKey(
+            name: "timezone", value: "+08:00", meaning: "the zone of the wall clock that form-md5 clients send",
+            fallback: "+00:00", expected: "an offset from -14:00 to +14:00", visibility: .shown, apply: applyTimezone),
+        PolicyKey(
+            name: "debug", value: "on | off", meaning: "whether a refusal tells the caller its exact reason",
+            fallback: "off", expected: "on or off", visibility: .shown,
+            apply: { policy, text in
+                guard let word = oneOf("on", "off")(&policy, text) else { return nil }
+                policy.detail = word == "on" ? .exact : .coarse
+                return word
+            }),
+        PolicyKey(
+            name: "forward", value: "FIELD,…",
+            meaning: "more fields that go to the backend although no signature covers them",
+            fallback: "none", expected: "field names in lower case, joined by commas; none of the connection's own",
+            visibility: .shown, apply: applyForward),
+    ]
+
+    /// What accounts and sessions will go by.
+    private static let accounts: [PolicyKey] = [
+        PolicyKey(
+            name: "slots", value: "RULE",
+            meaning: "which sessions of one account may live side by side (kept for when sessions come)",
+            fallback: "single", expected: "single, per-platform, per-device-class, limit(N) or unlimited",
+            visibility: .shown, apply: applySlots),
+        PolicyKey(
+            name: "registration", value: "open | admin",
+            meaning: "who makes accounts: anyone, or administrators only (kept for when accounts come)",
+            fallback: "admin", expected: "open or admin", visibility: .shown, apply: oneOf("open", "admin")),
+        PolicyKey(
+            name: "password-login", value: "on | off",
+            meaning: "whether a password may be sent to sign in, over TLS (kept for when accounts come)",
+            fallback: "off", expected: "on or off", visibility: .shown, apply: oneOf("on", "off")),
+    ]
+
+    /// What app versions in the field will go by.
+    private static let legacy: [PolicyKey] = [
+        PolicyKey(
+            name: "legacy-login", value: "on | off",
+            meaning: "whether the login routes of old clients are answered (kept for when accounts come)",
+            fallback: "off", expected: "on or off", visibility: .shown, apply: oneOf("on", "off")),
+        PolicyKey(
+            name: "legacy-session", value: "upstream | authority",
+            meaning: "whose the tokens of old clients are (kept for when sessions come)",
+            fallback: "upstream", expected: "upstream or authority", visibility: .shown,
+            apply: oneOf("upstream", "authority")),
+        PolicyKey(
+            name: "legacy-host", value: "HOST",
+            meaning: "the host whose unsigned logins belong to this app (kept for when accounts come)",
+            fallback: "none", expected: "a host name in lower case", visibility: .shown, apply: applyHost),
+        PolicyKey(
+            name: "legacy-salt", value: "TEXT",
+            meaning: "the salt of the md5-salt rung; kept sealed (for when accounts come)",
+            fallback: "none", expected: "1 to 256 bytes", visibility: .secret, apply: applySecret),
+        PolicyKey(
+            name: "legacy-key", value: "TEXT",
+            meaning: "the key of the hmac-md5 rungs; kept sealed (for when accounts come)",
+            fallback: "none", expected: "1 to 256 bytes", visibility: .secret, apply: applySecret),
+    ]
+}

@@ -1,0 +1,75 @@
+import CountersignGate
+import CountersignSchemes
+import CountersignWire
+
+/// What the authority asks of a store: the truth about apps, releases and keys. Secrets reach it sealed.
+///
+/// Every change is durable when its call returns, and counts the store's revision up by one, in the same transaction.
+package protocol Store: MetaStore, ReleaseStore {
+    /// Makes the store, or brings it up to this build's layout. Until then, a store that was never made is read as an
+    /// empty one, and nothing is written.
+    func prepare() throws(Fault)
+
+    /// Everything that requests need, as of one moment.
+    func snapshot() throws(Fault) -> StoreSnapshot
+
+    /// Goes up with each change, whoever makes it.
+    func revision() throws(Fault) -> Int64
+}
+
+package struct StoreSnapshot: Sendable, Equatable {
+    package var revision: Int64
+    package var apps: [App]
+    package var releases: [Release]
+
+    package init(revision: Int64, apps: [App], releases: [Release]) {
+        self.revision = revision
+        self.apps = apps
+        self.releases = releases
+    }
+}
+
+/// Apps and their releases.
+package protocol ReleaseStore: Sendable {
+    /// By name.
+    func apps() throws(Fault) -> [App]
+    func app(_ name: AppName) throws(Fault) -> App?
+    func insert(_ app: App) throws(Fault) -> Inserted
+
+    /// Sets, or with nil removes, settings of an app: all of them or none.
+    func change(_ app: AppName, _ changes: [(name: String, setting: StoredSetting?)]) throws(Fault) -> Changed
+
+    /// By app, platform, and the order in which they were added; of all apps with nil.
+    func releases(of app: AppName?) throws(Fault) -> [Release]
+    func release(_ id: KeyID) throws(Fault) -> Release?
+    func insert(_ release: Release) throws(Fault) -> Inserted
+    func retire(_ id: KeyID, _ retirement: ReleaseKey.Retirement) throws(Fault) -> Changed
+}
+
+/// What the store remembers about the deployment itself.
+package protocol MetaStore: Sendable {
+    func value(of name: MetaName) throws(Fault) -> [UInt8]?
+    func set(_ name: MetaName, to value: [UInt8]) throws(Fault)
+    /// Sets it unless it has a value; answers the value it has now. Two that race get the same answer.
+    func claim(_ name: MetaName, _ value: [UInt8]) throws(Fault) -> [UInt8]
+}
+
+package enum MetaName: String, Sendable, CaseIterable {
+    /// A fixed text under the master key: who opens it has the right key.
+    case masterKeyCheck = "master-key-check"
+    /// Which replay file belongs to this store, so that one that vanished is missed.
+    case replayFile = "replay-file"
+    /// The seed of the Ed25519 key that signs answers, under the master key.
+    case answerKey = "answer-key"
+}
+
+package enum Inserted: Sendable, Equatable {
+    case yes
+    /// One of that identity is there, and stays as it was.
+    case taken
+}
+
+package enum Changed: Sendable, Equatable {
+    case yes
+    case missing
+}

@@ -1,0 +1,82 @@
+import CountersignAuthority
+import CountersignSchemes
+import CountersignServer
+import CountersignWire
+import Glibc
+
+/// One run of a command: what it was given, and where it reads and writes.
+struct Invocation: Sendable {
+    var arguments: Arguments
+    var console: Console
+    var environment: Environment
+
+    /// A positional that the parser has made sure of.
+    func required(_ name: String) throws(Fault) -> String {
+        if let text = arguments.positional(name) ?? arguments.value(name) { return text }
+        throw Fault(.usage, "\(name) is missing")
+    }
+
+    func requiredOption(_ name: String) throws(Fault) -> String {
+        if let text = arguments.value(name) { return text }
+        throw Fault(.usage, "--\(name) is missing")
+    }
+
+    /// Text for people, or with `--json` the same as JSON.
+    func print(_ json: JSONValue, _ text: () -> String) throws(Fault) {
+        try console.print(arguments.has("json") ? json.prettyText : text())
+    }
+
+    /// The settings that the environment makes, with `--data` over them: the same that `serve` would use.
+    func configuration() throws(Fault) -> Configuration {
+        var sources = Configuration.Sources()
+        sources.environment = environment.variables
+        if let data = arguments.value("data") { sources.flags.append(("data", data)) }
+        return try Configuration(from: sources)
+    }
+
+    func deployment(absence: DataFolder.Absence = .isAFault) throws(Fault) -> Deployment {
+        try configuration().openDeployment(absence: absence, environment: environment.variables)
+    }
+
+    /// Whole Unix seconds.
+    var now: Int64 { Int64(time(nil)) }
+
+    func appName() throws(Fault) -> AppName { try AppName(argument: required("APP")) }
+
+    func schemeName(default fallback: SchemeName = .messageSignatures) throws(Fault) -> SchemeName {
+        guard let text = arguments.value("scheme") else { return fallback }
+        guard let name = SchemeName(rawValue: text), Registry.standard.scheme(named: name) != nil else {
+            let known = Registry.standard.schemes.map(\.name.rawValue).joined(separator: ", ")
+            throw Fault(.usage, "--scheme `\(text)`: expected one that this build speaks: \(known)")
+        }
+        return name
+    }
+
+    func keyID(_ text: String, at place: String) throws(Fault) -> KeyID {
+        guard let id = KeyID(text) else {
+            throw Fault(.usage, "\(place) `\(text)`: expected 1 to \(KeyID.longest) visible ASCII characters")
+        }
+        return id
+    }
+}
+
+/// The process's environment variables that mean something here.
+struct Environment: Sendable {
+    var variables: [String: String]
+
+    subscript(name: String) -> String? { variables[name] }
+
+    static var process: Environment {
+        let names =
+            Setting.all.map(\.variable) + [
+                MasterKeySource.variable, "CREDENTIALS_DIRECTORY", "COUNTERSIGN_CONFIG", "COUNTERSIGN_PROFILE",
+                "COUNTERSIGN_SECRET", "HOME", "XDG_CONFIG_HOME",
+            ]
+        var variables: [String: String] = [:]
+        for name in names {
+            guard let text = getenv(name) else { continue }
+            variables[name] = String(cString: text)
+        }
+        return Environment(variables: variables)
+    }
+}

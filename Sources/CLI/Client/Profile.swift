@@ -1,0 +1,68 @@
+import CountersignSchemes
+import CountersignSeal
+import CountersignWire
+
+/// What a client knows about one server: where it is, whom to trust there, and the key of the app version it plays.
+struct Profile: Sendable {
+    var url: String
+    var keyID: KeyID
+    var scheme: SchemeName
+    /// Schemes that name them in each request; otherwise empty.
+    var platform = ""
+    var version = ""
+    /// Seconds east of UTC, for schemes that send a wall clock.
+    var timezoneOffset = 0
+    var pins: [Pin] = []
+    /// A PEM file with the authorities to trust; nil for the system's.
+    var certificates: String?
+}
+
+extension Profile {
+    var json: JSONValue {
+        [
+            "url": .string(url), "key_id": .string(keyID.description), "scheme": .string(scheme.rawValue),
+            "platform": .string(platform), "version": .string(version),
+            "timezone_offset": .integer(Int64(timezoneOffset)), "pins": .strings(pins.map(\.description)),
+            "ca": .optional(certificates),
+        ]
+    }
+
+    /// What `profile add` wrote. People edit such files, so every value is checked again.
+    init(_ bytes: [UInt8], at path: String) throws(Fault) {
+        let document: JSONDocument
+        do {
+            document = try JSONReader.read(bytes, dialect: .comments)
+        } catch {
+            throw Fault(.failed, "\(path): not JSON: \(error)")
+        }
+        func text(_ name: String) throws(Fault) -> String {
+            if let text = document.root[name]?.string { return text }
+            throw Fault(.failed, "\(path): \(name): expected a string")
+        }
+        url = try text("url")
+        _ = try Origin.split(url)
+        guard let keyID = KeyID(try text("key_id")) else {
+            throw Fault(.failed, "\(path): key_id: expected 1 to \(KeyID.longest) visible ASCII characters")
+        }
+        guard let scheme = SchemeName(rawValue: try text("scheme")) else {
+            throw Fault(.failed, "\(path): scheme: expected one of \(SchemeName.allCases.map(\.rawValue))")
+        }
+        self.keyID = keyID
+        self.scheme = scheme
+        platform = try text("platform")
+        version = try text("version")
+        if let offset = document.root["timezone_offset"] {
+            guard let seconds = document.integer(offset, in: -50_400...50_400) else {
+                throw Fault(.failed, "\(path): timezone_offset: expected seconds from -50400 to 50400")
+            }
+            timezoneOffset = seconds
+        }
+        for element in document.root["pins"]?.elements ?? [] {
+            guard let pin = element.string.flatMap(Pin.init) else {
+                throw Fault(.failed, "\(path): pins: expected sha256/ and 44 characters of Base64")
+            }
+            pins.append(pin)
+        }
+        certificates = document.root["ca"]?.string
+    }
+}

@@ -1,0 +1,73 @@
+import CountersignAuthority
+import CountersignSchemes
+import CountersignSeal
+import CountersignWire
+import Glibc
+
+/// A profile's folder, of mode 0700: `profile.json`, and the secret in a file of its own, both 0600.
+struct ProfileFolder: Sendable {
+    let path: String
+
+    /// A name stands for a folder in `~/.config/countersign`; what holds a `/` is a folder itself.
+    init(_ name: String, _ environment: Environment) throws(Fault) {
+        if name.contains("/") {
+            path = name
+            return
+        }
+        guard AppName(name.lowercased()) != nil, name.first != "." else {
+            throw Fault(.usage, "--profile `\(name)`: expected letters, digits, `-` and `.`, or a folder with a `/`")
+        }
+        if let base = environment["XDG_CONFIG_HOME"], base.hasPrefix("/") {
+            path = "\(base)/countersign/\(name)"
+        } else if let home = environment["HOME"], !home.isEmpty {
+            path = "\(home)/.config/countersign/\(name)"
+        } else {
+            throw Fault(.failed, "neither HOME nor XDG_CONFIG_HOME is set; expected one, to keep profiles in")
+        }
+    }
+
+    private var settings: String { "\(path)/profile.json" }
+    private var secretFile: String { "\(path)/secret" }
+
+    func read() throws(Fault) -> (profile: Profile, secret: Secret) {
+        guard access(settings, F_OK) == 0 else {
+            throw Fault(.failed, "\(settings): no such profile; `countersign profile add` makes one")
+        }
+        let profile = try Profile(try Console.readFile(settings, limit: 65_536), at: settings)
+        guard let text = try KeyFile.read(secretFile) else {
+            throw Fault(.failed, "\(secretFile): the profile's secret is gone")
+        }
+        return (profile, try SecretText.secret(text, bare: .asPrinted(profile.scheme), at: secretFile))
+    }
+
+    /// Replaces a profile of that name: both files are whole at every moment.
+    func write(_ profile: Profile, secret: [UInt8]) throws(Fault) {
+        try makeFolder()
+        try replace(secretFile, secret)
+        try replace(settings, Array((profile.json.prettyText + "\n").utf8))
+    }
+
+    private func makeFolder() throws(Fault) {
+        var start = path.startIndex
+        while let slash = path[start...].firstIndex(of: "/") {
+            start = path.index(after: slash)
+            let parent = String(path[..<slash])
+            if !parent.isEmpty, access(parent, F_OK) != 0 { mkdir(parent, 0o700) }
+        }
+        guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw SystemProblem.fault("\(path): cannot make") }
+        guard chmod(path, 0o700) == 0 else { throw SystemProblem.fault("\(path): cannot make private") }
+    }
+
+    private func replace(_ file: String, _ bytes: [UInt8]) throws(Fault) {
+        let draft = "\(file).\(getpid())"
+        let descriptor = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw SystemProblem.fault("\(draft): cannot make") }
+        defer { unlink(draft) }
+        let written = bytes.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+        let synced = fsync(descriptor)
+        close(descriptor)
+        guard written == bytes.count, synced == 0, rename(draft, file) == 0 else {
+            throw SystemProblem.fault("\(file): cannot write")
+        }
+    }
+}

@@ -1,0 +1,151 @@
+import CCurl
+import CountersignWire
+import Glibc
+
+/// One exchange over libcurl: the request in the bytes that were signed, the answer in the bytes that came.
+final class Transfer {
+    /// Whom to take for the server.
+    struct Trust {
+        var pins: [Pin]
+        /// A PEM file in place of the system's authorities.
+        var certificates: String?
+    }
+
+    struct Answer {
+        /// As they came, with `\r\n`, up to and with the empty line.
+        var head: [UInt8] = []
+        var body: [UInt8] = []
+        var status = 0
+    }
+
+    private static let mostBodyBytes = 256 << 20
+
+    private var answer = Answer()
+    private var isTooLarge = false
+
+    /// Sends `draft` and waits for the answer. No redirect is followed, no proxy asked: what was signed for one server
+    /// goes to that server.
+    static func run(_ draft: Draft, to origin: Origin, trust: Trust) throws(Fault) -> Answer {
+        guard curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK, let curl = curl_easy_init() else {
+            throw Fault(.failed, "libcurl does not start")
+        }
+        defer { curl_easy_cleanup(curl) }
+        let transfer = Transfer()
+        let pinned = trust.pins.isEmpty ? nil : PinnedTrust(trust.pins)
+        let fields = fieldList(of: draft)
+        defer { curl_slist_free_all(fields) }
+
+        _ = cs_curl_set_string(curl, CURLOPT_URL, "\(origin)/")
+        _ = cs_curl_set_string(curl, CURLOPT_REQUEST_TARGET, String(decoding: draft.target, as: UTF8.self))
+        _ = cs_curl_set_pointer(curl, CURLOPT_HTTPHEADER, fields)
+        _ = cs_curl_set_string(curl, CURLOPT_PROXY, "")
+        _ = cs_curl_set_long(curl, CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
+        _ = cs_curl_set_long(curl, CURLOPT_NOSIGNAL, 1)
+        _ = cs_curl_set_long(curl, CURLOPT_CONNECTTIMEOUT, 10)
+        _ = cs_curl_set_long(curl, CURLOPT_TIMEOUT, 300)
+        let status = draft.body.withUnsafeBytes { body in
+            transfer.setMethod(draft, body, on: curl)
+            transfer.setReceivers(on: curl)
+            setTrust(trust, pinned, on: curl)
+            return curl_easy_perform(curl)
+        }
+        // The callbacks reach both through bare pointers.
+        withExtendedLifetime((transfer, pinned)) {}
+        guard status == CURLE_OK else { throw transfer.fault(status, origin, pinned) }
+        var code = 0
+        _ = cs_curl_get_long(curl, CURLINFO_RESPONSE_CODE, &code)
+        transfer.answer.status = code
+        return transfer.answer
+    }
+
+    private static func fieldList(of draft: Draft) -> UnsafeMutablePointer<curl_slist>? {
+        var list: UnsafeMutablePointer<curl_slist>?
+        func add(_ line: String) { list = curl_slist_append(list, line) ?? list }
+        add("Host: \(draft.authority)")
+        for field in draft.fields {
+            let value = String(decoding: field.value, as: UTF8.self)
+            // curl's spelling for a field without a value.
+            add(value.isEmpty ? "\(field.name);" : "\(field.name): \(value)")
+        }
+        // A field of curl's own that was not signed, or not wanted: an empty one takes it out. `Expect` would wait for
+        // a permission that is not needed.
+        for name in ["Accept", "Content-Type", "Expect"]
+        where !draft.fields.contains(where: { $0.name.lowercased() == name.lowercased() }) { add("\(name):") }
+        return list
+    }
+
+    private func setMethod(_ draft: Draft, _ body: UnsafeRawBufferPointer, on curl: UnsafeMutableRawPointer) {
+        if draft.method == "HEAD" {
+            _ = cs_curl_set_long(curl, CURLOPT_NOBODY, 1)
+            return
+        }
+        if !body.isEmpty || draft.method == "POST" {
+            _ = cs_curl_set_long(curl, CURLOPT_POST, 1)
+            _ = cs_curl_set_offset(curl, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(body.count))
+            _ = cs_curl_set_pointer(curl, CURLOPT_POSTFIELDS, UnsafeMutableRawPointer(mutating: body.baseAddress))
+            if body.isEmpty { _ = cs_curl_set_string(curl, CURLOPT_COPYPOSTFIELDS, "") }
+        }
+        _ = cs_curl_set_string(curl, CURLOPT_CUSTOMREQUEST, draft.method)
+    }
+
+    private func setReceivers(on curl: UnsafeMutableRawPointer) {
+        let receiver = Unmanaged.passUnretained(self).toOpaque()
+        _ = cs_curl_set_pointer(curl, CURLOPT_HEADERDATA, receiver)
+        _ = cs_curl_set_pointer(curl, CURLOPT_WRITEDATA, receiver)
+        _ = cs_curl_set_write(curl, CURLOPT_HEADERFUNCTION) { start, _, count, receiver in
+            guard let start, let receiver else { return 0 }
+            let transfer = Unmanaged<Transfer>.fromOpaque(receiver).takeUnretainedValue()
+            return transfer.takeHead(UnsafeRawBufferPointer(start: start, count: count))
+        }
+        _ = cs_curl_set_write(curl, CURLOPT_WRITEFUNCTION) { start, _, count, receiver in
+            guard let start, let receiver else { return 0 }
+            let transfer = Unmanaged<Transfer>.fromOpaque(receiver).takeUnretainedValue()
+            return transfer.takeBody(UnsafeRawBufferPointer(start: start, count: count))
+        }
+    }
+
+    /// An interim answer has a head, too; only the last one counts.
+    private func takeHead(_ line: UnsafeRawBufferPointer) -> Int {
+        if answer.head.suffix(4) == [0x0D, 0x0A, 0x0D, 0x0A] { answer.head = [] }
+        answer.head += line
+        return line.count
+    }
+
+    private func takeBody(_ part: UnsafeRawBufferPointer) -> Int {
+        isTooLarge = answer.body.count + part.count > Transfer.mostBodyBytes
+        guard !isTooLarge else { return 0 }
+        answer.body += part
+        return part.count
+    }
+
+    private static func setTrust(_ trust: Trust, _ pinned: PinnedTrust?, on curl: UnsafeMutableRawPointer) {
+        _ = cs_curl_set_long(curl, CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2))
+        _ = cs_curl_set_long(curl, CURLOPT_SSL_VERIFYPEER, 1)
+        _ = cs_curl_set_long(curl, CURLOPT_SSL_VERIFYHOST, 2)
+        // A resumed session would skip the certificate, and the pins with it.
+        _ = cs_curl_set_long(curl, CURLOPT_SSL_SESSIONID_CACHE, 0)
+        if let file = trust.certificates { _ = cs_curl_set_string(curl, CURLOPT_CAINFO, file) }
+        guard let pinned else { return }
+        _ = cs_curl_set_pointer(curl, CURLOPT_SSL_CTX_DATA, Unmanaged.passUnretained(pinned).toOpaque())
+        _ = cs_curl_set_ssl_context(curl) { _, context, pinned in
+            guard let context, let pinned else { return CURLE_SSL_CERTPROBLEM }
+            Unmanaged<PinnedTrust>.fromOpaque(pinned).takeUnretainedValue().install(in: OpaquePointer(context))
+            return CURLE_OK
+        }
+    }
+
+    private func fault(_ status: CURLcode, _ origin: Origin, _ pinned: PinnedTrust?) -> Fault {
+        if isTooLarge { return Fault(.failed, "\(origin): the answer is over \(Transfer.mostBodyBytes) bytes") }
+        let said = String(cString: curl_easy_strerror(status))
+        switch status {
+        case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CERTPROBLEM, CURLE_SSL_CACERT_BADFILE:
+            return Fault(.unreachable, "\(origin): not trusted, nothing was sent: \(pinned?.reason ?? said)")
+        case CURLE_SSL_CONNECT_ERROR:
+            return Fault(.unreachable, "\(origin): no TLS connection, nothing was sent: \(pinned?.reason ?? said)")
+        case CURLE_COULDNT_CONNECT, CURLE_COULDNT_RESOLVE_HOST:
+            return Fault(.unreachable, "\(origin): cannot be reached: \(said)")
+        default:
+            return Fault(.unreachable, "\(origin): no answer; whether it was received is not known: \(said)")
+        }
+    }
+}

@@ -1,0 +1,65 @@
+import CountersignGate
+import CountersignAuthority
+import CountersignSchemes
+import CountersignWire
+import Glibc
+
+extension Command {
+    static let profileAdd = Command(
+        words: ["profile", "add"], summary: "keep where a server is and the key to call it with",
+        positionals: [Positional(name: "PROFILE")],
+        options: [
+            .value("url", "URL", "where the server is"),
+            .value("key-id", "ID", "the release key's id"),
+            .secretStdin, .secretFile,
+            .list("pin", "sha256/…", "a public key to expect there; another one for the next"),
+            .value("ca", "F", "a PEM file of the authorities to trust there, in place of the system's"),
+            .value("scheme", "NAME", "how to sign (default: message-signatures)"),
+            .value("platform", "NAME", "form-md5: the app's platform"),
+            .value("version", "V", "form-md5: the app's version"),
+            .value("timezone", "+08:00", "form-md5: the zone of the clock it sends (default: UTC)"),
+            .json,
+        ],
+        notes: """
+            A profile is a folder in ~/.config/countersign (or XDG_CONFIG_HOME), or any folder, if it is written with a
+            `/`. One of that name is replaced. \(SecretText.explanation)
+            """
+    ) { (run) throws(Fault) in
+        let name = try run.required("PROFILE")
+        let folder = try ProfileFolder(name, run.environment)
+        let profile = try profile(run)
+        guard let given = try run.secretText() else {
+            throw Fault(.usage, "the secret is missing: expected --secret-stdin, --secret-file or COUNTERSIGN_SECRET")
+        }
+        _ = try SecretText.secret(given.text, bare: .asPrinted(profile.scheme), at: given.place)
+        try folder.write(profile, secret: given.text)
+        let json: JSONValue = ["profile": .string(name), "folder": .string(folder.path), "settings": profile.json]
+        try run.print(json) { "profile \(name) is in \(folder.path)" }
+        return .success
+    }
+
+    private static func profile(_ run: Invocation) throws(Fault) -> Profile {
+        let (origin, target) = try Origin.split(run.requiredOption("url"))
+        guard target == [UInt8(ascii: "/")] else { throw Fault(.usage, "--url: expected no path; requests name theirs") }
+        let keyID = try run.keyID(run.requiredOption("key-id"), at: "--key-id")
+        var profile = Profile(url: origin.description, keyID: keyID, scheme: try run.schemeName())
+        for text in run.arguments.values("pin") { profile.pins.append(try Pin(argument: text)) }
+        profile.platform = run.arguments.value("platform") ?? ""
+        profile.version = run.arguments.value("version") ?? ""
+        if profile.scheme == .formMD5, profile.platform.isEmpty || profile.version.isEmpty {
+            throw Fault(.usage, "form-md5 names platform and version in each request: expected --platform and --version")
+        }
+        if let zone = run.arguments.value("timezone") {
+            var policy = Policy()
+            let key = try PolicyKey.named("timezone")
+            key.set(try key.canonical(zone), in: &policy)
+            profile.timezoneOffset = policy.timezoneOffset
+        }
+        if let file = run.arguments.value("ca") {
+            guard let absolute = realpath(file, nil) else { throw SystemProblem.fault("--ca \(file)", .usage) }
+            defer { free(absolute) }
+            profile.certificates = String(cString: absolute)
+        }
+        return profile
+    }
+}

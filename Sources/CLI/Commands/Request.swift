@@ -1,0 +1,119 @@
+import CountersignSchemes
+import CountersignSeal
+import CountersignWire
+
+extension Command {
+    static let request = Command(
+        words: ["request"], summary: "make a signed call",
+        positionals: [Positional(name: "URL|PATH")],
+        options: [
+            .value("profile", "P", "the server and key to use (COUNTERSIGN_PROFILE, else default)"),
+            .value("request", "METHOD", "the method (default: GET; POST with -d)", letter: "X"),
+            .list("data", "BODY|@FILE", "the body; @FILE sends a file as it is, @- standard input", letter: "d"),
+            .list("header", "N: V", "a field more", letter: "H"),
+            .flag("include", "print the answer's head as well", letter: "i"),
+            .value("scheme", "NAME", "sign with this scheme, not the profile's"),
+            .flag("dry-run", "print what would be sent, and send nothing"), .json,
+        ],
+        notes: """
+            A PATH goes to the profile's server; a URL must be of that server, because the key is for no other. Several -d
+            are joined by `&`. The answer's body goes to standard output as it came; status 1 where the server refused.
+            """
+    ) { (run) throws(Fault) in
+        let name = run.arguments.value("profile") ?? run.environment["COUNTERSIGN_PROFILE"] ?? "default"
+        let (profile, secret) = try ProfileFolder(name, run.environment).read()
+        let (origin, _) = try Origin.split(profile.url)
+        var draft = try draft(run, to: origin)
+        let scheme = try run.schemeName(default: profile.scheme)
+        let credentials = Credentials(
+            keyID: profile.keyID, key: SigningKey(secret), platform: profile.platform, version: profile.version,
+            timezoneOffset: profile.timezoneOffset)
+        try Signing.sign(&draft, scheme, credentials, at: run.now, nonce: Nonce.make(for: scheme))
+        if run.arguments.has("dry-run") {
+            if run.arguments.has("json") {
+                try run.console.print(Signing.json(draft).prettyText)
+            } else {
+                try run.console.write(draft.wire)
+            }
+            return .success
+        }
+        let answer = try Transfer.run(
+            draft, to: origin, trust: Transfer.Trust(pins: profile.pins, certificates: profile.certificates))
+        return try show(answer, run, scheme)
+    }
+
+    private static func draft(_ run: Invocation, to origin: Origin) throws(Fault) -> Draft {
+        let place = try run.required("URL|PATH")
+        let target: [UInt8]
+        if place.hasPrefix("/") {
+            target = try Origin.checkedTarget(place)
+        } else {
+            let parts = try Origin.split(place)
+            guard parts.origin == origin else {
+                throw Fault(.usage, "\(parts.origin): the profile's key is for \(origin) only")
+            }
+            target = parts.target
+        }
+        let data = run.arguments.values("data")
+        let method = run.arguments.value("request") ?? (data.isEmpty ? "GET" : "POST")
+        guard (1...32).contains(method.utf8.count), method.utf8.allSatisfy(Draft.Field.isToken) else {
+            throw Fault(.usage, "-X `\(method)`: expected a method such as GET or POST")
+        }
+        var draft = Draft(method: method, target: target, authority: origin.authority, transport: origin.transport)
+        draft.fields = [Draft.Field("User-Agent", "countersign/\(Product.version)"), Draft.Field("Accept", "*/*")]
+        for (index, item) in data.enumerated() {
+            if index > 0 { draft.body.append(UInt8(ascii: "&")) }
+            draft.body += try bytes(of: item, run)
+        }
+        if !data.isEmpty { draft.set("Content-Type", "application/x-www-form-urlencoded") }
+        try addFields(to: &draft, run)
+        return draft
+    }
+
+    private static func addFields(to draft: inout Draft, _ run: Invocation) throws(Fault) {
+        var given: [Draft.Field] = []
+        for text in run.arguments.values("header") {
+            let field = try Draft.Field.read(text)
+            switch field.name.lowercased() {
+            case "host", "content-length", "transfer-encoding", "connection", "expect":
+                throw Fault(.usage, "-H `\(field.name)`: this field is written for you")
+            default: given.append(field)
+            }
+        }
+        // As with curl, one that is given takes the place of the default; one given twice is sent twice.
+        draft.fields.removeAll { own in given.contains { $0.name.lowercased() == own.name.lowercased() } }
+        draft.fields += given
+    }
+
+    private static func bytes(of data: String, _ run: Invocation) throws(Fault) -> [UInt8] {
+        if data == "@-" { return try run.console.read() }
+        if data.hasPrefix("@") { return try Console.readFile(String(data.dropFirst())) }
+        return Array(data.utf8)
+    }
+
+    private static func show(_ answer: Transfer.Answer, _ run: Invocation, _ scheme: SchemeName) throws(Fault) -> ExitStatus {
+        if run.arguments.has("json") {
+            let lines = String(decoding: answer.head, as: UTF8.self).split(separator: "\r\n").dropFirst()
+            let fields = lines.map { line -> JSONValue in
+                let parts = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+                let value = parts.count > 1 ? parts[1].drop { $0 == " " } : ""
+                return ["name": .string(String(parts[0])), "value": .string(String(value))]
+            }
+            try run.console.print(
+                JSONValue.object([
+                    ("status", .integer(Int64(answer.status))), ("headers", .array(fields)),
+                    ("body", .optional(String(validating: answer.body, as: UTF8.self))),
+                    ("body_base64url", .string(Base64.encode(answer.body.span, .url))),
+                ]).prettyText)
+        } else {
+            try run.console.write((run.arguments.has("include") ? answer.head : []) + answer.body)
+        }
+        return answer.status >= 400 || (scheme == .formMD5 && isLegacyError(answer.body)) ? .failed : .success
+    }
+
+    /// form-md5 answers carry their refusals inside a 200.
+    private static func isLegacyError(_ body: [UInt8]) -> Bool {
+        guard let document = try? JSONReader.read(body) else { return false }
+        return document.root["err"]?["code"] != nil
+    }
+}

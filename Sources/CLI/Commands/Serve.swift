@@ -1,0 +1,33 @@
+import CountersignServer
+import CountersignWire
+
+extension Command {
+    static let serve = Command(
+        words: ["serve"], summary: "be the authority and gateway",
+        options: [
+            .value("config", "F", "settings as JSON with comments (COUNTERSIGN_CONFIG)"),
+            .flag("print-config", "print the settings that result, and stop"),
+        ] + Setting.all.map { .value($0.name, $0.value, $0.meaning) } + [.json],
+        notes: """
+            Each option is also an environment variable (--limit-head: COUNTERSIGN_LIMIT_HEAD) and a key of the settings
+            file (limit_head). Options count before the environment, the environment before the file. SIGTERM lets the
+            requests in flight finish, and ends with status 0; SIGHUP reloads.
+            """
+    ) { (run) throws(Fault) in
+        var sources = Configuration.Sources()
+        sources.environment = run.environment.variables
+        for setting in Setting.all {
+            for value in run.arguments.values(setting.name) { sources.flags.append((setting.name, value)) }
+        }
+        if let path = run.arguments.value("config") ?? run.environment["COUNTERSIGN_CONFIG"] {
+            sources.file = (path, try Console.readFile(path, limit: 1 << 20))
+        }
+        let configuration = try Configuration(from: sources)
+        if run.arguments.has("print-config") {
+            try run.console.print(configuration.shown.prettyText)
+            return .success
+        }
+        try Server.run(configuration, environment: run.environment.variables)
+        return .success
+    }
+}

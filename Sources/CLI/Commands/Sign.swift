@@ -1,0 +1,33 @@
+import CountersignSchemes
+import CountersignGate
+import CountersignWire
+
+extension Command {
+    static let sign = Command(
+        words: ["sign"], summary: "sign a request offline",
+        options: Desk.options + [
+            .value("nonce", "TEXT", "the nonce (default: a random one)"),
+            .value("platform", "NAME", "form-md5: the app's platform, if the request does not name it"),
+            .value("version", "V", "form-md5: the app's version, likewise"),
+        ],
+        notes: Desk.notes + "\nPrints the signed request. Everything that reaches the other end is covered."
+    ) { (run) throws(Fault) in
+        let desk = try Desk(run)
+        let nonce = try run.arguments.value("nonce").map(Nonce.read) ?? Nonce.make(for: desk.scheme)
+        var draft: Draft
+        switch desk.request {
+        case .success(let request): draft = Draft(request)
+        case .failure(let refusal): throw Fault(.failed, "standard input: not an HTTP request: \(refusal.detail)")
+        }
+        let credentials = Credentials(
+            keyID: desk.keyID, key: SigningKey(desk.secret), platform: run.arguments.value("platform") ?? "",
+            version: run.arguments.value("version") ?? "", timezoneOffset: desk.policy.timezoneOffset)
+        try Signing.sign(&draft, desk.scheme, credentials, at: desk.at, nonce: nonce)
+        if run.arguments.has("json") {
+            try run.console.print(Signing.json(draft).prettyText)
+        } else {
+            try run.console.write(draft.wire)
+        }
+        return .success
+    }
+}

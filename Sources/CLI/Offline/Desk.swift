@@ -1,0 +1,103 @@
+import CountersignAuthority
+import CountersignGate
+import CountersignSchemes
+import CountersignSeal
+import CountersignWire
+
+/// What `sign`, `verify` and `explain` have in common: a request on standard input, a key and a time.
+struct Desk {
+    var scheme: SchemeName
+    var keyID: KeyID
+    var secret: Secret
+    /// Whole Unix seconds.
+    var at: Int64
+    var policy: Policy
+    /// A request that cannot be read is a verdict too.
+    var request: Result<Request, Refusal>
+
+    static let options: [Option] = [
+        .value("scheme", "NAME", "the signature scheme (default: message-signatures)"),
+        .value("key-id", "ID", "the key's id"),
+        .secret, .secretFile,
+        .value("at", "UNIX_TIME", "the time to sign or judge by (default: now)"),
+        .value("transport", "tls|plain", "how the request travels; it decides the default port (default: tls)"),
+        .list("policy", "KEY=VALUE", "judge by this policy setting, as `app policy` spells it"),
+        .json,
+    ]
+
+    static let notes = """
+        The request is read from standard input as raw HTTP/1.1; its lines may end in LF. The secret comes from --secret,
+        --secret-file or COUNTERSIGN_SECRET. \(SecretText.explanation)
+        """
+
+    init(_ run: Invocation) throws(Fault) {
+        scheme = try run.schemeName()
+        keyID = try run.keyID(run.requiredOption("key-id"), at: "--key-id")
+        guard let given = try run.secretText() else {
+            throw Fault(.usage, "the secret is missing: expected --secret, --secret-file or COUNTERSIGN_SECRET")
+        }
+        secret = try SecretText.secret(given.text, bare: .asPrinted(scheme), at: given.place)
+        at = try Desk.time(run)
+        policy = try Desk.policy(run, scheme)
+        let transport = try Desk.transport(run)
+        let bytes = try run.console.read()
+        do {
+            request = .success(try RawRequest.read(bytes, transport: transport))
+        } catch {
+            request = .failure(error)
+        }
+    }
+
+    private static func time(_ run: Invocation) throws(Fault) -> Int64 {
+        guard let text = run.arguments.value("at") else { return run.now }
+        guard let seconds = Moment.unixSeconds(text) else {
+            throw Fault(.usage, "--at `\(text)`: expected whole Unix seconds")
+        }
+        return seconds
+    }
+
+    private static func transport(_ run: Invocation) throws(Fault) -> Request.Transport {
+        switch run.arguments.value("transport") {
+        case nil, "tls": return .tls
+        case "plain": return .plain
+        case let text?: throw Fault(.usage, "--transport `\(text)`: expected tls or plain")
+        }
+    }
+
+    /// The scheme that was asked for may speak; all else is as an app has it that set nothing.
+    private static func policy(_ run: Invocation, _ scheme: SchemeName) throws(Fault) -> Policy {
+        var policy = Policy()
+        policy.schemes = [scheme]
+        for assignment in run.arguments.values("policy") {
+            let (key, value) = try PolicyKey.change(assignment)
+            if let value { key.set(value, in: &policy) }
+        }
+        return policy
+    }
+
+    /// With every stage on the way; nil where there was no request to judge.
+    func explanation() -> Explanation? {
+        guard case .success(let request) = request else { return nil }
+        return Explanation(
+            of: request, Explanation.Question(scheme: scheme, keyID: keyID, secret: secret, at: at, policy: policy))
+    }
+
+    func verdict(_ explanation: Explanation?) -> Explanation.Verdict {
+        switch request {
+        case .success: explanation?.verdict ?? .refused(Refusal(.malformed))
+        case .failure(let refusal): .refused(refusal)
+        }
+    }
+
+    /// The verdict for scripts: an object whose `verdict` is `accepted` or `refused`.
+    static func json(_ verdict: Explanation.Verdict) -> [(name: String, value: JSONValue)] {
+        switch verdict {
+        case .accepted: [("verdict", "accepted")]
+        case .refused(let refusal):
+            [
+                ("verdict", "refused"), ("code", .string(refusal.code.name)), ("title", .string(refusal.code.title)),
+                ("detail", .string(refusal.detail)),
+            ]
+        }
+    }
+}

@@ -1,0 +1,90 @@
+import CountersignSchemes
+import CountersignSeal
+import CountersignWire
+
+/// How a secret is written down: `text:…`, `hex:…` or `base64url:…`, or bare, which means what the place says.
+enum SecretText {
+    /// What a bare text is.
+    enum Bare: Sendable {
+        /// The key as it stands: what a team brings along.
+        case theKeyItself
+        /// For message-signatures, the base64url of 32 bytes that `release add` prints, where it is that; else the key
+        /// as it stands.
+        case asPrinted(SchemeName)
+    }
+
+    static let explanation = """
+        A secret may be written text:…, hex:… or base64url:…. Without a prefix it is the text itself, except that for
+        message-signatures 43 characters of base64url, as `release add` prints them, are the 32 bytes they stand for.
+        """
+
+    static func secret(_ text: Secret, bare: Bare, at place: String) throws(Fault) -> Secret {
+        let bytes = text.withExposedBytes { span in (0..<span.count).map { span[$0] } }
+        return try secret(bytes, bare: bare, at: place)
+    }
+
+    static func secret(_ bytes: [UInt8], bare: Bare, at place: String) throws(Fault) -> Secret {
+        let key: [UInt8]?
+        let expected: String
+        if let rest = after("text:", in: bytes) {
+            (key, expected) = (rest, "text")
+        } else if let rest = after("hex:", in: bytes) {
+            (key, expected) = (Hex.decode(String(decoding: rest, as: UTF8.self)), "hexadecimal digits")
+        } else if let rest = after("base64url:", in: bytes) {
+            (key, expected) = (Base64.decode(rest.span, .url), "base64url without padding")
+        } else {
+            (key, expected) = (readBare(bytes, bare), "a secret")
+        }
+        guard let key, !key.isEmpty, key.count <= 4096 else {
+            throw Fault(.usage, "\(place): expected \(expected), 1 to 4096 bytes")
+        }
+        return Secret(copying: key.span)
+    }
+
+    private static func readBare(_ bytes: [UInt8], _ bare: Bare) -> [UInt8] {
+        guard case .asPrinted(.messageSignatures) = bare, bytes.count == 43,
+            let decoded = Base64.decode(bytes.span, .url), decoded.count == 32
+        else { return bytes }
+        return decoded
+    }
+
+    private static func after(_ prefix: StaticString, in bytes: [UInt8]) -> [UInt8]? {
+        let count = prefix.utf8CodeUnitCount
+        guard bytes.count >= count else { return nil }
+        for index in 0..<count where bytes[index] != prefix.utf8Start[index] { return nil }
+        return Array(bytes[count...])
+    }
+}
+
+extension Option {
+    static let secret = Option.value("secret", "S", "the key's secret (others on the machine see it in the process list)")
+    static let secretFile = Option.value("secret-file", "F", "a file that holds it")
+    static let secretStdin = Option.flag("secret-stdin", "read it from standard input")
+}
+
+extension Invocation {
+    /// The secret's text from the one place where it is given; nil where it is given nowhere.
+    func secretText() throws(Fault) -> (text: [UInt8], place: String)? {
+        var found: [(text: [UInt8], place: String)] = []
+        if let text = arguments.value("secret") { found.append((Array(text.utf8), "--secret")) }
+        if let path = arguments.value("secret-file") {
+            found.append((Invocation.trimmed(try Console.readFile(path, limit: 65_536)), path))
+        }
+        if arguments.has("secret-stdin") {
+            found.append((Invocation.trimmed(try console.read(limit: 65_536)), "standard input"))
+        }
+        guard found.count <= 1 else { throw Fault(.usage, "the secret is given twice; expected one of --secret…") }
+        if let given = found.first { return given }
+        return environment[Invocation.secretVariable].map { (Array($0.utf8), Invocation.secretVariable) }
+    }
+
+    static let secretVariable = "COUNTERSIGN_SECRET"
+
+    /// Without the end of line that files and pipes end in.
+    private static func trimmed(_ bytes: [UInt8]) -> [UInt8] {
+        var bytes = bytes
+        if bytes.last == 0x0A { bytes.removeLast() }
+        if bytes.last == 0x0D { bytes.removeLast() }
+        return bytes
+    }
+}

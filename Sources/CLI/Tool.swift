@@ -1,0 +1,45 @@
+import CountersignWire
+import Glibc
+
+/// What the process says to the shell.
+enum ExitStatus: Int32, Sendable {
+    case success = 0
+    /// The thing asked for failed or was refused.
+    case failed = 1
+    case usage = 2
+    /// The server or a store could not be reached.
+    case unreachable = 3
+}
+
+/// The program: finds the command, runs it, and turns a ``Fault`` into one line and an exit status.
+enum Tool {
+    static let commands: [Command] = [
+        .serve, .appAdd, .appList, .appPolicy, .releaseAdd, .releaseList, .releaseRetire, .profileAdd, .request, .sign,
+        .verify, .explain, .bench, .version,
+    ]
+
+    static func run(_ arguments: [String], console: Console = Console(), environment: Environment = .process) -> ExitStatus {
+        do {
+            switch try Command.find(arguments, in: commands) {
+            case .help(let text):
+                try console.print(text)
+                return .success
+            case .run(let command, let rest):
+                let parsed = try Arguments.parse(rest, for: command)
+                if parsed.has("help") {
+                    try console.print(Help.text(of: command))
+                    return .success
+                }
+                return try command.run(
+                    Invocation(arguments: parsed, console: console, environment: environment))
+            }
+        } catch {
+            console.complain(error.message)
+            switch error.kind {
+            case .usage: return .usage
+            case .failed: return .failed
+            case .unreachable: return .unreachable
+            }
+        }
+    }
+}

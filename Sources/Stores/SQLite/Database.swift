@@ -1,0 +1,90 @@
+import CSQLite
+import CountersignWire
+
+/// One connection to an SQLite file. Not safe to share between threads; its owner keeps a lock.
+final class Database {
+    private let handle: OpaquePointer
+    let path: String
+
+    /// Opens a file that exists.
+    init(path: String) throws(Fault) {
+        var handle: OpaquePointer?
+        let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
+        let code = sqlite3_open_v2(path, &handle, flags, nil)
+        guard code == SQLITE_OK, let handle else {
+            sqlite3_close_v2(handle)
+            throw SQLiteFault.fault(code, "", path: path)
+        }
+        self.handle = handle
+        self.path = path
+        sqlite3_busy_timeout(handle, 5000)
+        // A schema is data from a file: it must not be able to run functions of ours.
+        cs_sqlite_distrust_schema(handle)
+    }
+
+    deinit { sqlite3_close_v2(handle) }
+
+    /// Runs statements that take no values and give no rows.
+    func execute(_ sql: String) throws(Fault) {
+        let code = sqlite3_exec(handle, sql, nil, nil, nil)
+        guard code == SQLITE_OK else { throw fault(code) }
+    }
+
+    /// Runs one statement; answers how many rows it changed.
+    @discardableResult
+    func run(_ sql: String, _ values: SQLValue...) throws(Fault) -> Int {
+        let statement = try Statement.make(handle, sql, values, path: path)
+        while try statement.step() {}
+        return Int(sqlite3_changes(handle))
+    }
+
+    func rows<Row>(
+        _ sql: String, _ values: SQLValue..., read: (borrowing Statement) throws(Fault) -> Row
+    ) throws(Fault) -> [Row] {
+        let statement = try Statement.make(handle, sql, values, path: path)
+        var rows: [Row] = []
+        while try statement.step() { rows.append(try read(statement)) }
+        return rows
+    }
+
+    func integer(_ sql: String, _ values: SQLValue...) throws(Fault) -> Int64? {
+        let statement = try Statement.make(handle, sql, values, path: path)
+        return try statement.step() ? statement.integer(0) : nil
+    }
+
+    /// All of `body` or none of it. `IMMEDIATE` takes the write lock at once: a transaction that begins by reading and
+    /// then writes could be refused half-way.
+    func transaction<Result>(_ body: () throws(Fault) -> Result) throws(Fault) -> Result {
+        try bracketed("BEGIN IMMEDIATE", body)
+    }
+
+    /// Several reads as of one moment.
+    func reading<Result>(_ body: () throws(Fault) -> Result) throws(Fault) -> Result {
+        try bracketed("BEGIN DEFERRED", body)
+    }
+
+    private func bracketed<Result>(_ begin: String, _ body: () throws(Fault) -> Result) throws(Fault) -> Result {
+        try execute(begin)
+        do {
+            let result = try body()
+            try execute("COMMIT")
+            return result
+        } catch {
+            // Some faults have rolled back by themselves, and this then says so; the first fault is the one to tell.
+            sqlite3_exec(handle, "ROLLBACK", nil, nil, nil)
+            throw error
+        }
+    }
+
+    private func fault(_ code: Int32) -> Fault {
+        SQLiteFault.fault(code, String(cString: sqlite3_errmsg(handle)), path: path)
+    }
+}
+
+/// A value as SQLite keeps it.
+enum SQLValue {
+    case null
+    case integer(Int64)
+    case text(String)
+    case blob([UInt8])
+}

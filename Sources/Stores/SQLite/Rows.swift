@@ -1,0 +1,44 @@
+import CountersignAuthority
+import CountersignGate
+import CountersignSchemes
+import CountersignWire
+
+/// Rows read as values. A row that is none of ours is damage, or a newer version's, and stops the reading.
+enum Rows {
+    static func revision(_ database: Database) throws(Fault) -> Int64 {
+        try database.integer("SELECT number FROM revision") ?? 0
+    }
+
+    static func apps(_ database: Database) throws(Fault) -> [App] {
+        var settings: [String: [String: StoredSetting]] = [:]
+        let rows = try database.rows("SELECT app, name, text, sealed FROM app_setting") {
+            ($0.text(0), $0.text(1), $0.isNull(2) ? StoredSetting.sealed($0.blob(3)) : .text($0.text(2)))
+        }
+        for (app, name, setting) in rows { settings[app, default: [:]][name] = setting }
+        return try database.rows("SELECT name, created FROM app ORDER BY name") { (row) throws(Fault) in
+            guard let name = AppName(row.text(0)) else { throw unreadable("app", row.text(0), database) }
+            return App(name: name, created: row.integer(1), settings: settings[row.text(0)] ?? [:])
+        }
+    }
+
+    static func releases(_ database: Database) throws(Fault) -> [Release] {
+        try database.rows(
+            """
+            SELECT key_id, app, platform, version, scheme, sealed_secret, created, retired_at, update_url
+            FROM release ORDER BY app, platform, number
+            """
+        ) { (row) throws(Fault) in
+            guard let id = KeyID(row.text(0)), let app = AppName(row.text(1)), let platform = Platform(row.text(2)),
+                let version = Version(row.text(3)), let scheme = SchemeName(rawValue: row.text(4))
+            else { throw unreadable("release", row.text(0), database) }
+            return Release(
+                id: id, app: app, platform: platform, version: version, scheme: scheme, sealedSecret: row.blob(5),
+                created: row.integer(6),
+                retirement: row.isNull(7) ? nil : ReleaseKey.Retirement(at: row.integer(7), updateURL: row.text(8)))
+        }
+    }
+
+    private static func unreadable(_ kind: String, _ name: String, _ database: Database) -> Fault {
+        Fault(.unreachable, "\(database.path): \(kind) `\(name)`: a row that this build cannot read")
+    }
+}

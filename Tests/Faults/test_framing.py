@@ -1,0 +1,144 @@
+"""Requests that two readers could read differently. Each is signed and would be accepted if its framing were good, so
+that nothing but the framing can refuse it; none may reach the backend, not one byte."""
+
+import pytest
+
+from backend import Backend
+from gateway import Gateway
+from signing import ReleaseKey
+
+BODY = b"amount=1"
+SMUGGLED = b"GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n"
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory):
+    """A gateway without TLS before a recording backend; `plain.key` signs for it."""
+    with Backend() as backend, Gateway(tmp_path_factory.mktemp("framing"), "--tls", "off",
+                                       "--upstream", backend.url) as running:
+        running.add_app("demo")
+        running.key, running.backend = running.add_release(), backend
+        yield running
+
+
+def post(key: ReleaseKey, framing: str, wire: bytes = BODY) -> bytes:
+    """A signed POST of BODY whose framing fields are `framing` and whose bytes after the head are `wire`."""
+    return key.head("POST", "/order", body=BODY, length=framing) + wire
+
+
+def line(key: ReleaseKey, extra: bytes) -> bytes:
+    """A signed GET with one raw line more in its head."""
+    return key.request().replace(b"\r\nHost:", b"\r\n" + extra + b"\r\nHost:", 1)
+
+
+def swap(key: ReleaseKey, old: bytes, new: bytes) -> bytes:
+    request = key.request()
+    assert old in request
+    return request.replace(old, new, 1)
+
+
+CHUNKED = b"8\r\n" + BODY + b"\r\n0\r\n\r\n"
+
+CASES = {
+    "length with chunked": lambda k: post(k, "Content-Length: 8\r\nTransfer-Encoding: chunked", CHUNKED),
+    "chunked with length": lambda k: post(k, "Transfer-Encoding: chunked\r\nContent-Length: 8", CHUNKED),
+    "two equal lengths": lambda k: post(k, "Content-Length: 8\r\nContent-Length: 8"),
+    "two different lengths": lambda k: post(k, "Content-Length: 8\r\nContent-Length: 0"),
+    "a list of lengths": lambda k: post(k, "Content-Length: 8, 8"),
+    "a length with a sign": lambda k: post(k, "Content-Length: +8"),
+    "a negative length": lambda k: post(k, "Content-Length: -8"),
+    "a hexadecimal length": lambda k: post(k, "Content-Length: 0x8"),
+    "an empty length": lambda k: post(k, "Content-Length: "),
+    "a length over 64 bits": lambda k: post(k, "Content-Length: 18446744073709551624"),
+    "xchunked": lambda k: post(k, "Transfer-Encoding: xchunked", CHUNKED),
+    "chunked, chunked": lambda k: post(k, "Transfer-Encoding: chunked, chunked", CHUNKED),
+    "two transfer encodings": lambda k: post(k, "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked", CHUNKED),
+    "chunked, identity": lambda k: post(k, "Transfer-Encoding: chunked, identity", CHUNKED),
+    "gzip, chunked": lambda k: post(k, "Transfer-Encoding: gzip, chunked", CHUNKED),
+    "chunked by HTTP/1.0": lambda k: post(k, "Transfer-Encoding: chunked", CHUNKED).replace(b"HTTP/1.1", b"HTTP/1.0"),
+    "a vertical tab before chunked": lambda k: post(k, "Transfer-Encoding: \x0bchunked", CHUNKED),
+    "a chunk size over 64 bits": lambda k: post(k, "Transfer-Encoding: chunked", b"10000000000000008\r\n" + BODY),
+    "a chunk size with a sign": lambda k: post(k, "Transfer-Encoding: chunked", b"+8\r\n" + BODY + b"\r\n0\r\n\r\n"),
+    "a chunk size with 0x": lambda k: post(k, "Transfer-Encoding: chunked", b"0x8\r\n" + BODY + b"\r\n0\r\n\r\n"),
+    "an empty chunk size": lambda k: post(k, "Transfer-Encoding: chunked", b"\r\n" + BODY + b"\r\n0\r\n\r\n"),
+    "a chunk that ends late": lambda k: post(k, "Transfer-Encoding: chunked", b"8\r\n" + BODY + b"XX\r\n0\r\n\r\n"),
+    "a chunk line that ends in LF": lambda k: post(k, "Transfer-Encoding: chunked", b"8\n" + BODY + b"\r\n0\r\n\r\n"),
+    "a bare CR in a chunk extension": lambda k: post(k, "Transfer-Encoding: chunked", b"8;a\rb\r\n" + CHUNKED[3:]),
+    "a bare LF in a chunk extension": lambda k: post(k, "Transfer-Encoding: chunked", b"8;a\nb\r\n" + CHUNKED[3:]),
+    "an endless chunk extension": lambda k: post(k, "Transfer-Encoding: chunked", b"8;" + b"a" * 70_000 + b"\r\n"),
+    "endless trailers": lambda k: post(k, "Transfer-Encoding: chunked", CHUNKED[:-2] + b"a: b\r\n" * 20_000),
+    "lines that end in LF": lambda k: k.request().replace(b"\r\n", b"\n"),
+    "one line that ends in LF": lambda k: swap(k, b" HTTP/1.1\r\n", b" HTTP/1.1\n"),
+    "a head that ends in LF": lambda k: k.request()[:-2] + b"\n",
+    "a bare CR in a value": lambda k: line(k, b"Accept: a\rb"),
+    "a space before the colon": lambda k: line(k, b"Accept : text/plain"),
+    "a tab before the colon": lambda k: line(k, b"Accept\t: text/plain"),
+    "a space before the name": lambda k: line(k, b" Accept: text/plain"),
+    "a folded value": lambda k: line(k, b"Accept: text/plain,\r\n text/html"),
+    "a field with no colon": lambda k: line(k, b"Accept"),
+    "a field with no name": lambda k: line(k, b": text/plain"),
+    "NUL in a name": lambda k: line(k, b"Acc\0ept: text/plain"),
+    "NUL in a value": lambda k: line(k, b"Accept: text\0plain"),
+    "NUL in the target": lambda k: swap(k, b"GET / ", b"GET /\0 "),
+    "a raw byte over 127 in the target": lambda k: swap(k, b"GET / ", b"GET /\xc3\xa9 "),
+    "a space in the target": lambda k: swap(k, b"GET / ", b"GET / a "),
+    "a tab in the request line": lambda k: swap(k, b"GET / ", b"GET\t/ "),
+    "two spaces in the request line": lambda k: swap(k, b"GET / ", b"GET  / "),
+    "a fragment in the target": lambda k: swap(k, b"GET / ", b"GET /#a "),
+    "two Hosts": lambda k: line(k, b"Host: " + k.authority.encode()),
+    "two different Hosts": lambda k: line(k, b"Host: other.example"),
+    "no Host": lambda k: swap(k, b"Host: ", b"X-Host: "),
+    "an empty Host": lambda k: swap(k, b"Host: " + k.authority.encode(), b"Host:"),
+    "a Host with a comma": lambda k: swap(k, b"\r\nHost: ", b"\r\nHost: other.example,"),
+    "absolute form": lambda k: swap(k, b"GET / ", b"GET http://" + k.authority.encode() + b"/ "),
+    "authority form": lambda k: swap(k, b"GET / ", b"CONNECT " + k.authority.encode() + b" "),
+    "no version": lambda k: swap(k, b" HTTP/1.1", b""),
+    "HTTP/0.9": lambda k: b"GET /\r\n",
+    "HTTP/1.2": lambda k: swap(k, b"HTTP/1.1", b"HTTP/1.2"),
+    "HTTP/2.0": lambda k: swap(k, b"HTTP/1.1", b"HTTP/2.0"),
+    "http in lower case": lambda k: swap(k, b"HTTP/1.1", b"http/1.1"),
+    "the preface of HTTP/2": lambda k: b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    "a TLS hello": lambda k: bytes.fromhex("16030100c8010000c403036162") + b"\r\n\r\n",
+    "a large head": lambda k: line(k, b"Accept: " + b"a" * 100_000),
+    "an endless request line": lambda k: b"GET /" + b"a" * 100_000,
+    "an endless method": lambda k: b"A" * 100_000,
+    "too many fields": lambda k: line(k, b"\r\n".join(b"Accept: a" for _ in range(1_000))),
+    "an unknown Expect": lambda k: line(k, b"Expect: 200-ok"),
+}
+# Some have no end of head, or an end that the gateway waits for: those are cut by a deadline, not by an answer.
+REFUSALS = {400, 408, 413, 414, 417, 431, 501, 505}
+
+
+def test_the_control_is_accepted(plain):
+    """The same requests with good framing do pass; otherwise the cases below would prove nothing."""
+    before = len(plain.backend.seen)
+    assert plain.send(plain.key.request()).status == 200
+    assert plain.send(post(plain.key, "Content-Length: 8")).status == 200
+    assert plain.send(post(plain.key, "Transfer-Encoding: chunked", CHUNKED)).status == 200
+    assert plain.send(post(plain.key, "Transfer-Encoding: chunked", b"8;a=b\r\n" + CHUNKED[3:])).status in (200, 400)
+    assert len(plain.backend.seen) - before >= 3
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_is_refused_and_closed(plain, name):
+    before = plain.backend.bytes()
+    with plain.connect() as connection:
+        # What follows on the connection must not be taken for a request of its own either.
+        connection.send(CASES[name](plain.key) + SMUGGLED)
+        answer = connection.answer()
+        assert answer.status in REFUSALS, answer
+        assert answer.get("connection") == "close"
+        assert connection.is_closed()
+    assert plain.backend.bytes() == before, bytes(plain.backend.raw[-1])
+    assert plain.process.poll() is None
+
+
+def test_a_bad_request_after_good_ones_in_one_write(plain):
+    """Pipelined: the two good ones are answered in order, the bad one is refused, what follows it is not read."""
+    before = len(plain.backend.seen)
+    with plain.connect() as connection:
+        connection.send(plain.key.request(target="/first") + plain.key.request("POST", "/second", BODY)
+                        + CASES["length with chunked"](plain.key) + plain.key.request(target="/after"))
+        assert [connection.answer().status for _ in range(3)] == [200, 200, 400]
+        assert connection.is_closed()
+    assert [seen.target for seen in plain.backend.seen[before:]] == ["/first", "/second"]

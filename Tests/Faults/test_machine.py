@@ -1,0 +1,211 @@
+"""A machine that fails: each fault has one clear message and exit code, and nothing is changed or half-written."""
+
+import hashlib
+import json
+import os
+import socket
+import subprocess
+
+import pytest
+
+from gateway import Gateway, run
+
+
+def fingerprint(folder) -> dict[str, str]:
+    """Every file with a digest of its content, but SQLite's own scratch files."""
+    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in folder.rglob("*") if path.is_file() and not path.name.endswith(("-shm", "-wal"))}
+
+
+def refuses_to_start(gateway: Gateway, *named: str, options: tuple = (), environment=None, codes=(1, 3)) -> str:
+    """`serve` ends by itself with one of these codes, and its message names each thing."""
+    done = subprocess.run(gateway.command(*options), capture_output=True, text=True, timeout=20, check=False,
+                          stdin=subprocess.DEVNULL, env={**os.environ, **(environment or {})})
+    assert done.returncode in codes, (done.returncode, done.stderr)
+    assert "listening on" not in done.stdout
+    assert 0 < len(done.stderr.strip().splitlines()) <= 3, done.stderr
+    for name in named:
+        assert name in done.stderr, (name, done.stderr)
+    assert "Fatal" not in done.stderr and "Crash" not in done.stderr
+    return done.stderr
+
+
+@pytest.fixture
+def used(tmp_path):
+    """A data folder that has been served once, with an app and a release, and is at rest now."""
+    gateway = Gateway(tmp_path)
+    with gateway:
+        gateway.add_app("demo")
+        gateway.key = gateway.add_release()
+        assert gateway.send(gateway.key.request()).status == 200
+    yield gateway
+    if gateway.process and gateway.process.poll() is None:
+        gateway.stop()
+
+
+def still_serves(gateway: Gateway) -> None:
+    with gateway:
+        assert gateway.send(gateway.key.request()).status == 200
+
+
+def test_a_wrong_master_key(used):
+    before = fingerprint(used.data)
+    refuses_to_start(used, "master key", environment={"COUNTERSIGN_MASTER_KEY": "A" * 43})
+    assert fingerprint(used.data) == before
+    still_serves(used)
+
+
+@pytest.mark.parametrize("text", ["", "short", "!" * 43], ids=["empty", "short", "not base64url"])
+def test_a_malformed_master_key(used, text):
+    refuses_to_start(used, "COUNTERSIGN_MASTER_KEY", environment={"COUNTERSIGN_MASTER_KEY": text}, codes=(1, 2))
+
+
+def test_a_master_key_that_others_can_read(used):
+    key, = [path for path in used.data.iterdir() if "master" in path.name]
+    key.chmod(0o644)
+    refuses_to_start(used, key.name)
+    key.chmod(0o600)
+    still_serves(used)
+
+
+def test_a_port_in_use(used):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        refuses_to_start(used, str(port), options=("--listen", f"127.0.0.1:{port}"))
+
+
+def test_a_port_in_use_by_another_of_ours(used, tmp_path):
+    """Workers share a port; two servers must not."""
+    with used:
+        other = Gateway(tmp_path / "other")
+        refuses_to_start(other, str(used.port), options=("--listen", f"127.0.0.1:{used.port}"))
+
+
+def test_two_servers_on_one_data_folder(used):
+    with used:
+        done = Gateway(used.folder)
+        refuses_to_start(done, "data")
+        assert used.send(used.key.request()).status == 200
+
+
+def test_an_admin_port_in_use(used):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        refuses_to_start(used, str(port), options=("--admin", f"127.0.0.1:{port}"))
+
+
+def test_a_corrupt_database(used):
+    database = used.data / "countersign.db"
+    content = database.read_bytes()
+    database.write_bytes(b"this is not a database, not at all" + content[34:])
+    refuses_to_start(used, "countersign.db")
+    assert database.read_bytes()[:34] == b"this is not a database, not at all"
+    done = run("app", "list", "--data", used.data)
+    assert done.returncode in (1, 3) and "countersign.db" in done.err
+    database.write_bytes(content)
+    still_serves(used)
+
+
+def test_a_damaged_replay_file(used):
+    """Whatever happened to it, it may not open the gate to what was accepted."""
+    request = used.key.request()
+    with used:
+        assert used.send(request).status == 200
+    files = [path for path in used.data.iterdir() if path.is_file() and ("replay" in path.name or "nonce" in path.name)]
+    assert files
+    for path in files:
+        path.write_bytes(b"\0" * 100)
+    try:
+        used.start()
+    except AssertionError:
+        assert any(path.name in used.log_path.read_text() for path in files)
+        return
+    assert json.loads(used.send(request).body)["code"] in {"replayed", "stale", "unavailable"}
+
+
+def test_a_data_folder_that_is_a_file(tmp_path):
+    gateway = Gateway(tmp_path)
+    gateway.data.write_text("a file")
+    refuses_to_start(gateway, str(gateway.data))
+
+
+def mount(kind: str, *options: str) -> tuple[str, ...]:
+    """Runs a command in a mount namespace of its own, after mounting; the mount goes with it."""
+    return ("unshare", "-m", "sh", "-c", f'{kind} && exec "$@"', *options)
+
+
+def can_mount() -> bool:
+    return subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode == 0
+
+
+needs_mount = pytest.mark.skipif(not can_mount(), reason="no right to make a mount namespace")
+
+
+@needs_mount
+def test_a_read_only_data_folder(used):
+    before = fingerprint(used.data)
+    command = mount('mount --bind "$0" "$0" && mount -o remount,ro,bind "$0"', str(used.data))
+    done = subprocess.run([*command, *used.command()], capture_output=True, text=True, timeout=20, check=False)
+    assert done.returncode in (1, 3), done.stderr
+    assert "data" in done.stderr and "ead-only" in done.stderr
+    assert len(done.stderr.strip().splitlines()) <= 3
+    assert fingerprint(used.data) == before
+    still_serves(used)
+
+
+@needs_mount
+def test_a_full_disk(tmp_path):
+    """A file system of 8 MiB is filled while it serves: no crash, no acceptance that could be replayed, and recovery."""
+    gateway = Gateway(tmp_path)
+    gateway.data.mkdir(mode=0o700)
+    gateway.start(prefix=mount('mount -t tmpfs -o size=8m,mode=0700 tmpfs "$0"', str(gateway.data)))
+    # The mount is seen from here through the server's own root.
+    outside, gateway.data = gateway.data, type(gateway.data)(f"/proc/{gateway.process.pid}/root{gateway.data}")
+    try:
+        gateway.add_app("demo")
+        key = gateway.add_release()
+        assert gateway.send(key.request()).status == 200
+        filler = gateway.data / "filler"
+        with open(filler, "wb", buffering=0) as file:
+            with pytest.raises(OSError, match="No space"):
+                while True:
+                    file.write(b"\0" * 4096)
+        done = run("app", "add", "other", "--data", gateway.data)
+        assert done.returncode in (1, 3), done.out
+        assert "full" in done.err or "No space" in done.err, done.err
+        for _ in range(50):
+            request = key.request()
+            first, second = gateway.send(request), gateway.send(request)
+            assert first.status in (200, 503)
+            assert second.status in (401, 503)
+        filler.unlink()
+        gateway.admin("app", "add", "other")
+        assert gateway.send(key.request()).status == 200
+    finally:
+        gateway.data = outside
+        assert gateway.stop() == 0
+
+
+@pytest.mark.parametrize("options, named", [
+    (("--nonsense", "1"), "--nonsense"),
+    (("--workers", "0"), "--workers"),
+    (("--listen", "127.0.0.1"), "--listen"),
+    (("--listen", "127.0.0.1:70000"), "--listen"),
+    (("--upstream", "ftp://x"), "--upstream"),
+    (("--tls", "sometimes"), "--tls"),
+    (("--deadline-head", "-1"), "--deadline-head"),
+    (("--config", "/nonexistent/file"), "/nonexistent/file"),
+    (("stray",), "stray"),
+])
+def test_wrong_options_are_exit_2(tmp_path, options, named):
+    refuses_to_start(Gateway(tmp_path), named, options=options, codes=(1, 2))
+
+
+@pytest.mark.parametrize("content, named", [
+    ("{", "settings.json"), ('{"listen": 7}', "listen"), ('{"nonsense": 1}', "nonsense"), ("[]", "settings.json"),
+    ('{"workers": 1, "workers": 2}', "workers"),
+], ids=["cut", "a wrong type", "an unknown key", "not an object", "twice"])
+def test_a_wrong_settings_file(tmp_path, content, named):
+    path = tmp_path / "settings.json"
+    path.write_text(content)
+    refuses_to_start(Gateway(tmp_path), named, options=("--config", path), codes=(1, 2))

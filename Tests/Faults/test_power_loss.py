@@ -1,0 +1,57 @@
+"""A changed boot id, as after a power loss: the replay file cannot be trusted to have reached the disk, so nothing that
+was signed before is accepted. The other boot id is a file, bind-mounted in a mount namespace of the server's own."""
+
+import json
+import signal
+import time
+import uuid
+
+import pytest
+
+from gateway import Gateway, subprocess
+
+BOOT_ID = "/proc/sys/kernel/random/boot_id"
+MOUNT = ("unshare", "-m", "sh", "-c", f'mount --bind "$0" {BOOT_ID} && exec "$@"')
+
+
+def can_mount() -> bool:
+    return subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode == 0
+
+
+@pytest.mark.skipif(not can_mount(), reason="no right to make a mount namespace")
+@pytest.mark.parametrize("is_lost", [False, True], ids=["the file survives", "the file is lost"])
+def test_nothing_from_before_is_accepted(tmp_path, is_lost):
+    boots = [tmp_path / "boot-1", tmp_path / "boot-2"]
+    for boot in boots:
+        boot.write_text(f"{uuid.uuid4()}\n")
+    gateway = Gateway(tmp_path).start(prefix=(*MOUNT, str(boots[0])))
+    seen = (f"/proc/{gateway.process.pid}/root{BOOT_ID}")
+    with open(seen, encoding="ascii") as file:
+        assert file.read() == boots[0].read_text(), "the server does not see the other boot id"
+    gateway.add_app("demo", window="2s")
+    key = gateway.add_release()
+    sent = [key.request() for _ in range(20)]
+    unsent = [key.request() for _ in range(20)]
+    assert [gateway.send(request).status for request in sent] == [200] * 20
+    assert gateway.stop(signal.SIGKILL) == -signal.SIGKILL
+    if is_lost:
+        known = {"countersign.db", "countersign.db-wal", "countersign.db-shm"}
+        replay = [path for path in gateway.data.iterdir() if path.is_file() and ("replay" in path.name or "nonce" in path.name)]
+        assert replay, f"which file is the replay table? {[path.name for path in gateway.data.iterdir()]}, not {known}"
+        for path in replay:
+            path.unlink()
+
+    gateway.start(prefix=(*MOUNT, str(boots[1])))
+    # Signed before the loss: refused, whether it had been sent or not, for nobody can tell the two apart now.
+    for request in sent + unsent:
+        answer = gateway.send(request)
+        assert json.loads(answer.body)["code"] in {"replayed", "stale", "unavailable"}, answer
+    # It opens by itself once signatures are newer than the opening and the window.
+    deadline, statuses = time.monotonic() + 130, []
+    while time.monotonic() < deadline:
+        statuses.append(gateway.send(key.request()).status)
+        if statuses[-1] == 200:
+            break
+        time.sleep(0.5)
+    assert statuses[-1] == 200, "it never opens again"
+    assert gateway.stop() == 0

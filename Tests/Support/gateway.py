@@ -1,0 +1,128 @@
+"""Starts the real binary, `.build/release/countersign`, on a data folder of its own, and stops it by its process id."""
+
+import json
+import os
+import pathlib
+import signal
+import ssl
+import subprocess
+import time
+
+from signing import ReleaseKey
+from wire import Answer, Connection
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BINARY = os.environ.get("COUNTERSIGN_BINARY", str(ROOT / ".build/release/countersign"))
+
+
+def run(*arguments: object, stdin: bytes | str = b"", environment: dict[str, str] | None = None,
+        timeout: float = 60) -> subprocess.CompletedProcess:
+    """Runs one command of the binary to its end."""
+    if isinstance(stdin, str):
+        stdin = stdin.encode()
+    done = subprocess.run([BINARY, *map(str, arguments)], input=stdin, capture_output=True, timeout=timeout,
+                          env={**os.environ, **(environment or {})}, check=False)
+    done.out, done.err = done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
+    return done
+
+
+class Gateway:
+    """A data folder, and the server that runs on it."""
+
+    def __init__(self, folder: pathlib.Path, *options: object, environment: dict[str, str] | None = None):
+        self.folder, self.options, self.environment = folder, options, environment or {}
+        self.data = folder / "data"
+        self.log_path = folder / "events.jsonl"
+        self.process: subprocess.Popen | None = None
+        self.port, self.is_tls, self.started = 0, True, []
+        self.context: ssl.SSLContext | None = None
+
+    def command(self, *options: object) -> list[str]:
+        return [BINARY, "serve", "--data", str(self.data), "--listen", f"127.0.0.1:{self.port}", "--admin", "off",
+                "--workers", "1", *map(str, self.options), *map(str, options)]
+
+    def start(self, *options: object, prefix: tuple[str, ...] = (), wait: float = 20) -> "Gateway":
+        """Starts and waits until it listens. Started again, it takes the same port."""
+        with open(self.log_path, "ab") as log:
+            self.process = subprocess.Popen([*prefix, *self.command(*options)], stdout=subprocess.PIPE, stderr=log,
+                                            stdin=subprocess.DEVNULL, env={**os.environ, **self.environment})
+        deadline, self.started = time.monotonic() + wait, []
+        for line in self.process.stdout:
+            self.started.append(line.decode().rstrip("\n"))
+            if self.started[-1].startswith("listening on "):
+                url = self.started[-1].removeprefix("listening on ")
+                self.is_tls, self.port = url.startswith("https:"), int(url.rsplit(":", 1)[1])
+                if self.is_tls:
+                    self.context = ssl.create_default_context(cafile=self.data / "tls/certificate.pem")
+                return self
+            assert time.monotonic() < deadline, "it does not say that it listens"
+        raise AssertionError(f"exit {self.process.wait()} before listening: {self.log_path.read_text()[-800:]}")
+
+    def __enter__(self) -> "Gateway":
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        if self.process and self.process.poll() is None:
+            self.stop()
+
+    def stop(self, sent: int = signal.SIGTERM, wait: float = 45) -> int:
+        """Sends a signal to the server's own process id, and returns how it ended (negative: by that signal)."""
+        self.process.send_signal(sent)
+        try:
+            code = self.process.wait(wait)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            raise
+        self.process.stdout.close()
+        return code
+
+    @property
+    def url(self) -> str:
+        return f"{'https' if self.is_tls else 'http'}://127.0.0.1:{self.port}"
+
+    def connect(self, timeout: float = 20) -> Connection:
+        return Connection(self.port, self.context if self.is_tls else None, timeout)
+
+    def send(self, data: bytes, *, to_head: bool = False) -> Answer:
+        """Sends bytes on a connection of their own, and reads one answer."""
+        with self.connect() as connection:
+            connection.send(data)
+            return connection.answer(to_head=to_head)
+
+    def admin(self, *arguments: object, stdin: bytes | str = b"") -> subprocess.CompletedProcess:
+        """An admin command on this data folder; it must succeed."""
+        done = run(*arguments, "--data", self.data, stdin=stdin, environment=self.environment)
+        assert done.returncode == 0, f"{arguments}: exit {done.returncode}: {done.err}"
+        return done
+
+    def add_release(self, app: str = "demo", platform: str = "ios", version: str = "1.0", *more: object) -> ReleaseKey:
+        text = self.admin("release", "add", app, "--platform", platform, "--version", version, *more, "--json").out
+        made = json.loads(text)
+        return ReleaseKey(made["key_id"], made["secret"], f"127.0.0.1:{self.port}")
+
+    def add_app(self, app: str = "demo", **policy: str) -> None:
+        self.admin("app", "add", app)
+        settings = [part for key, value in policy.items() for part in ("--set", f"{key.replace('_', '-')}={value}")]
+        if settings:
+            self.admin("app", "policy", app, *settings)
+
+    def events(self) -> list[dict]:
+        """The event log: every line of it must be JSON."""
+        return [json.loads(line) for line in self.log_path.read_text().splitlines() if line.strip()]
+
+    def event(self, instance: str, wait: float = 3) -> dict:
+        """The event with this id, which the caller was given."""
+        deadline = time.monotonic() + wait
+        while True:
+            text = self.log_path.read_text()
+            found = [line for line in text.splitlines() if instance in line]
+            if found:
+                return json.loads(found[0])
+            assert time.monotonic() < deadline, f"no event {instance} in the log: {text[-500:]}"
+            time.sleep(0.05)
+
+    def rss(self) -> int:
+        """Resident bytes of the server."""
+        with open(f"/proc/{self.process.pid}/status", encoding="ascii") as status:
+            return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmRSS:"))
