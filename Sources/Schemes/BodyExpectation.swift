@@ -1,4 +1,4 @@
-import CountersignSeal
+import CountersignWire
 
 /// What the signature says the body must be.
 package enum BodyExpectation: Sendable {
@@ -7,5 +7,5 @@ package enum BodyExpectation: Sendable {
     /// Nothing was signed of it, so it must be empty.
     case unsigned
     /// Every digest given must match. At least one is.
-    case digests(sha256: Digest<32>?, sha512: Digest<64>?)
+    case digests(sha256: ShortBytes?, sha512: ShortBytes?)
 }

@@ -14,7 +14,7 @@ package struct Claim: Sendable {
     }
 
     /// What makes two requests the same one. Scoped by key and scheme.
-    package typealias ReplayKey = ShortBytes<128>
+    package typealias ReplayKey = ShortBytes
 
     package var scheme: SchemeName
     package var keyID: KeyID
@@ -28,8 +28,8 @@ package struct Claim: Sendable {
     package var coveredFields = FieldSet.everything
     package var body = BodyExpectation.inSignature
     /// What the caller says of itself, for schemes that sign it: compared with the key's.
-    package var platform: ShortBytes<32>?
-    package var version: ShortBytes<32>?
+    package var platform: ShortBytes?
+    package var version: ShortBytes?
     /// What it lacks of the least that the gate accepts.
     package var shortfalls: Shortfalls = []
 

@@ -1,8 +1,8 @@
 import CountersignSeal
 import CountersignWire
 
-/// A MAC as sent or as computed: up to 64 bytes.
-package typealias MAC = ShortBytes<64>
+/// A MAC as sent or as computed.
+package typealias MAC = ShortBytes
 
 /// How a scheme turns its string to sign into a MAC.
 package enum MACAlgorithm: Sendable, Equatable {

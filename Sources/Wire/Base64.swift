@@ -46,10 +46,8 @@ package enum Base64 {
     }
 
     /// Nil where `text` is not Base64 of that alphabet, or holds more bytes than fit.
-    package static func decode<let capacity: Int>(
-        _ text: borrowing Span<UInt8>, _ alphabet: Alphabet
-    ) -> ShortBytes<capacity>? {
-        var bytes = ShortBytes<capacity>()
+    package static func decodeShort(_ text: borrowing Span<UInt8>, _ alphabet: Alphabet) -> ShortBytes? {
+        var bytes = ShortBytes()
         return read(text, alphabet, { bytes.append($0) }) ? bytes : nil
     }
 

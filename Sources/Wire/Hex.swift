@@ -11,9 +11,9 @@ package enum Hex {
     }
 
     /// Nil where `text` is not pairs of lower-case hexadecimal digits, or holds more bytes than fit.
-    package static func decode<let capacity: Int>(_ text: borrowing Span<UInt8>) -> ShortBytes<capacity>? {
+    package static func decodeShort(_ text: borrowing Span<UInt8>) -> ShortBytes? {
         guard text.count.isMultiple(of: 2) else { return nil }
-        var bytes = ShortBytes<capacity>()
+        var bytes = ShortBytes()
         var index = 0
         while index < text.count {
             guard let high = value(text[index]), let low = value(text[index + 1]) else { return nil }

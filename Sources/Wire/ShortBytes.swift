@@ -1,41 +1,51 @@
-/// Up to `capacity` bytes held inline: digests, MACs and nonces pass from hand to hand without an allocation.
-package struct ShortBytes<let capacity: Int>: Sendable {
-    @usableFromInline package private(set) var storage: InlineArray<capacity, UInt8>
-    @usableFromInline var used: Int
+/// Up to 128 bytes held inline: digests, MACs and nonces pass from hand to hand without an allocation.
+///
+/// One size for all: a generic capacity would cost more, in run-time metadata, than the bytes it saves.
+package struct ShortBytes: Sendable {
+    package static let longest = 128
 
-    @inlinable package init() {
+    private var storage: InlineArray<128, UInt8>
+    private var used: Int
+
+    package init() {
         storage = InlineArray(repeating: 0)
         used = 0
     }
 
     /// A copy of `bytes`; nil where they do not fit.
-    @inlinable package init?(_ bytes: Span<UInt8>) {
+    package init?(_ bytes: borrowing Span<UInt8>) {
+        guard bytes.count <= ShortBytes.longest else { return nil }
         self.init()
-        guard bytes.count <= capacity else { return nil }
-        for index in 0..<bytes.count { storage[index] = bytes[index] }
         used = bytes.count
+        bytes.withUnsafeBytes { source in
+            withUnsafeMutableBytes(of: &storage) { $0.copyMemory(from: source) }
+        }
     }
 
-    /// A digest's bytes; what does not fit is cut off.
-    @inlinable package init<let size: Int>(_ digest: InlineArray<size, UInt8>) {
+    package init(_ digest: InlineArray<16, UInt8>) {
         self.init()
-        used = Swift.min(size, capacity)
-        for index in 0..<used { storage[index] = digest[index] }
+        used = 16
+        withUnsafeBytes(of: digest) { digest in withUnsafeMutableBytes(of: &storage) { $0.copyMemory(from: digest) } }
     }
 
-    @inlinable package static var longest: Int { capacity }
-    @inlinable package var count: Int { used }
-    @inlinable package var isEmpty: Bool { used == 0 }
+    package init(_ digest: InlineArray<32, UInt8>) {
+        self.init()
+        used = 32
+        withUnsafeBytes(of: digest) { digest in withUnsafeMutableBytes(of: &storage) { $0.copyMemory(from: digest) } }
+    }
+
+    package var count: Int { used }
+    package var isEmpty: Bool { used == 0 }
 
     /// Adds one byte; false, and nothing added, where it is full.
-    @inlinable package mutating func append(_ byte: UInt8) -> Bool {
-        guard used < capacity else { return false }
+    package mutating func append(_ byte: UInt8) -> Bool {
+        guard used < ShortBytes.longest else { return false }
         storage[used] = byte
         used += 1
         return true
     }
 
-    @inlinable package var span: Span<UInt8> {
+    package var span: Span<UInt8> {
         @_lifetime(borrow self) borrowing get { storage.span.extracting(0..<used) }
     }
 

@@ -21,12 +21,14 @@ import Testing
          }
     }
 
-    @Test func base64KeepsToItsCapacity() {
-        let text = Array("AAAA".utf8)
-        let three: ShortBytes<3>? = Base64.decode(text.span, .standard)
-        let two: ShortBytes<2>? = Base64.decode(text.span, .standard)
-        #expect(three?.count == 3)
-        #expect(two == nil)
+    @Test func shortBytesKeepToTheirCapacity() {
+        for (count, fits) in [(0, true), (128, true), (129, false)] {
+            let bytes = [UInt8](repeating: 7, count: count)
+            let encoded = Array(Base64.encode(bytes.span, .url).utf8)
+            let digits = Array(Hex.encode(bytes.span).utf8)
+            let copies = [ShortBytes(bytes.span), Base64.decodeShort(encoded.span, .url), Hex.decodeShort(digits.span)]
+            for copy in copies { #expect(copy?.array == (fits ? bytes : nil)) }
+        }
     }
 
     @Test("hexadecimal digits in lower case, in pairs", arguments: hexTable)

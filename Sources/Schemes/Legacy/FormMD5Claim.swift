@@ -9,7 +9,7 @@ enum FormMD5Claim {
 
         if base.privateKey != nil { throw Refusal(.malformed, "private_key was sent: it is a secret") }
         guard let sign = base.sign else { throw Refusal(.unsigned, "form parameters without sign") }
-        guard let mac: MAC = Hex.decode(text.extracting(sign.range)), mac.count == 16 else {
+        guard let mac = Hex.decodeShort(text.extracting(sign.range)), mac.count == 16 else {
             throw Refusal(.badSignature, "sign: expected 32 lower-case hexadecimal digits")
         }
         guard let appID = base.appID, let keyID = KeyID(text.extracting(appID.range)) else {
@@ -21,11 +21,11 @@ enum FormMD5Claim {
         guard let timestamp = base.timestamp, let time = CivilTime(text.extracting(timestamp.range)) else {
             throw Refusal(.malformed, "timestamp: expected yyyy-MM-dd-HH:mm:ss")
         }
-        guard let plat = base.plat, let platform = ShortBytes<32>(text.extracting(plat.range)), !platform.isEmpty else {
-            throw Refusal(.malformed, "plat: expected 1 to 32 bytes")
+        guard let plat = base.plat, let platform = ShortBytes(text.extracting(plat.range)), !platform.isEmpty else {
+            throw Refusal(.malformed, "plat: expected 1 to 128 bytes")
         }
-        guard let ver = base.ver, let version = ShortBytes<32>(text.extracting(ver.range)), !version.isEmpty else {
-            throw Refusal(.malformed, "ver: expected 1 to 32 bytes")
+        guard let ver = base.ver, let version = ShortBytes(text.extracting(ver.range)), !version.isEmpty else {
+            throw Refusal(.malformed, "ver: expected 1 to 128 bytes")
         }
         var claim = Claim(scheme: .formMD5, keyID: keyID, algorithm: .md5OverSecret, mac: mac)
         claim.created = .wallClock(time.seconds)
@@ -38,7 +38,7 @@ enum FormMD5Claim {
     private static func replayKey(_ rand: borrowing Span<UInt8>) -> Claim.ReplayKey? {
         guard rand.count >= 8, rand.count <= 64 else { return nil }
         for index in 0..<rand.count where !ASCII.isLetter(rand[index]) && !ASCII.isDigit(rand[index]) { return nil }
-        return Claim.ReplayKey(copy rand)
+        return Claim.ReplayKey(rand)
     }
 
     /// The values of the parameters that every call has.

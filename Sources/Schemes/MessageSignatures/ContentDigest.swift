@@ -3,8 +3,8 @@ import CountersignWire
 
 /// `Content-Digest`: what the body must hash to. Source: RFC 9530 §2.
 struct ContentDigest {
-    var sha256: Digest<32>?
-    var sha512: Digest<64>?
+    var sha256: ShortBytes?
+    var sha512: ShortBytes?
 
     /// Every digest that is known here; others are read over. A known one of the wrong length is refused.
     static func read(_ request: Request) throws(Refusal) -> ContentDigest {
@@ -28,15 +28,15 @@ struct ContentDigest {
         }
         let value = reader.bytes.extracting(text.range)
         if name.matches("sha-256") {
-            guard sha256 == nil, let bytes: ShortBytes<32> = Base64.decode(value, .standard), bytes.count == 32 else {
+            guard sha256 == nil, let bytes = Base64.decodeShort(value, .standard), bytes.count == 32 else {
                 throw reader.problem("one sha-256 of 32 bytes in Base64")
             }
-            sha256 = bytes.storage
+            sha256 = bytes
         } else {
-            guard sha512 == nil, let bytes: ShortBytes<64> = Base64.decode(value, .standard), bytes.count == 64 else {
+            guard sha512 == nil, let bytes = Base64.decodeShort(value, .standard), bytes.count == 64 else {
                 throw reader.problem("one sha-512 of 64 bytes in Base64")
             }
-            sha512 = bytes.storage
+            sha512 = bytes
         }
         try reader.skipParameters()
     }

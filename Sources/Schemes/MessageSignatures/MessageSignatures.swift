@@ -61,8 +61,8 @@ package struct MessageSignatures: Scheme {
                     }
                     guard found == nil else { throw reader.problem("each label once") }
                     guard reader.takeEquals(), case .bytes(let text) = try reader.bareItem(),
-                        let mac: MAC = Base64.decode(reader.bytes.extracting(text.range), .standard)
-                    else { throw reader.problem("a signature of at most 64 bytes in Base64 between colons") }
+                        let mac = Base64.decodeShort(reader.bytes.extracting(text.range), .standard)
+                    else { throw reader.problem("a signature of at most 128 bytes in Base64 between colons") }
                     try reader.skipParameters()
                     found = mac
                 }

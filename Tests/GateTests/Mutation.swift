@@ -1,0 +1,97 @@
+import CountersignSchemes
+import CountersignWire
+
+/// What an attacker in the middle might do to a request.
+enum Mutation {
+    /// Flips one bit of a covered part. Nil where this request does not have that part, or where the bit makes no
+    /// difference by the standard's own rule (a host has no case, a form has many spellings).
+    static func flipBit(
+        in part: Coverage.Part, of request: Request, _ scheme: any Scheme, _ random: inout SeededGenerator
+    ) -> Request? {
+        var changed = request
+        let bit = UInt8(1) << UInt8.random(in: 0..<8, using: &random)
+        if part == .body || (part == .formParameters && request.matches(request.method, "POST")) {
+            guard !request.body.isEmpty else { return nil }
+            changed.body[Int.random(in: request.body.indices, using: &random)] ^= bit
+        } else {
+            guard let slice = slices(of: part, in: request, scheme).filter({ !$0.isEmpty }).randomElement(using: &random) else {
+                return nil
+            }
+            let index = Int.random(in: slice.range, using: &random)
+            changed.head[index] ^= bit
+            if part == .authority, ASCII.isLetter(request.head[index]), bit == 0x20 { return nil }
+        }
+        changed.splitTarget()
+        if part == .formParameters, parameters(of: changed) == parameters(of: request) { return nil }
+        return changed
+    }
+
+    private static func slices(of part: Coverage.Part, in request: Request, _ scheme: any Scheme) -> [Slice] {
+        func fields(_ choose: (String) -> Bool) -> [Request.Field] {
+            request.fields.filter { choose(request.text($0.name)) }
+        }
+        switch part {
+        case .method: return [request.method]
+        case .authority: return [request.authority]
+        case .path: return [request.path]
+        case .query, .formParameters: return request.query.map { [$0] } ?? []
+        case .signatureParameters: return fields { $0 == "signature-input" || $0 == "signature" }.map(\.value)
+        case .namedFields:
+            let others: Set = ["host", "content-length", "signature-input", "signature"]
+            return fields { !others.contains($0) }.flatMap { [$0.name, $0.value] }
+        case .body, .transport, .otherFields, .formSpelling: return []
+        }
+    }
+
+    /// The decoded parameters in any order; nil where they cannot be read.
+    private static func parameters(of request: Request) -> [[UInt8]]? {
+        let query = request.query.map { Array(request.head[$0.range]) } ?? []
+        let text = request.matches(request.method, "POST") ? request.body : query
+        var reader = Form.Reader()
+        var buffer: [UInt8] = []
+        var found: [[UInt8]] = []
+        do throws(Form.Problem) {
+            while let pair = try reader.next(in: text.span) {
+                let name = try Form.decode(pair.name, of: text.span, into: &buffer)
+                let value = try Form.decode(pair.value, of: text.span, into: &buffer)
+                found.append(Array(buffer[name.range]) + [0] + Array(buffer[value.range]))
+            }
+        } catch {
+            return nil
+        }
+        return found.sorted { $0.lexicographicallyPrecedes($1) }
+    }
+
+    /// Changes an uncovered part into something else that it could be.
+    static func change(_ part: Coverage.Part, of request: Request) -> Request? {
+        switch part {
+        case .method: return rebuilt(request, method: "HEAD")
+        case .authority: return rebuilt(request, authority: "other.example.com")
+        case .transport:
+            var changed = request
+            changed.transport = .plain
+            return changed
+        case .path: return rebuilt(request, target: { $0.replacing("/call", with: "/elsewhere") })
+        case .query: return rebuilt(request, target: { $0.replacing("x=1", with: "x=2") })
+        case .otherFields: return rebuilt(request, agent: "other")
+        case .formSpelling: return rebuilt(request, body: { $0.replacing("a=x", with: "%61=%78") })
+        default: return nil
+        }
+    }
+
+    private static func rebuilt(
+        _ request: Request, method: String? = nil, authority: String? = nil, agent: String? = nil,
+        body: (String) -> String = { $0 }, target: (String) -> String = { $0 }
+    ) -> Request {
+        var draft = Draft(
+            method: method ?? request.text(request.method), target: Array(target(request.text(request.target)).utf8),
+            authority: authority ?? request.text(request.authority), transport: request.transport)
+        for field in request.fields {
+            let name = request.text(field.name)
+            if name == "host" || name == "content-length" { continue }
+            draft.fields.append(Draft.Field(name, name == "user-agent" ? agent ?? "test" : request.text(field.value)))
+        }
+        draft.body = Array(body(String(decoding: request.body, as: UTF8.self)).utf8)
+        return draft.request()
+    }
+}

@@ -1,0 +1,81 @@
+import CountersignGate
+import CountersignSchemes
+import CountersignWire
+import Glibc
+import Testing
+
+/// What a scheme says it covers cannot be changed; what it says it leaves open can.
+@Suite struct MutationTests {
+    @Test("2,000 random requests: every covered part, then replayed, two at once")
+    func coveredParts() async throws {
+        let deployment = try Deployment()
+        let seed = getenv("COUNTERSIGN_TEST_SEED").flatMap { UInt64(String(cString: $0)) } ?? UInt64.random(in: 0...UInt64.max)
+        print("mutation test: COUNTERSIGN_TEST_SEED=\(seed)")
+        var random = SeededGenerator(state: seed)
+        var flips = 0
+        for number in 0..<2000 {
+            let scheme: any Scheme = number.isMultiple(of: 2) ? MessageSignatures() : FormMD5()
+            let request = try randomRequest(scheme.name, number, deployment, &random)
+            for part in scheme.coverage.covered {
+                for _ in 0..<3 {
+                    guard let changed = Mutation.flipBit(in: part, of: request, scheme, &random) else { continue }
+                    flips += 1
+                    if await deployment.refusal(of: changed) == nil {
+                        Issue.record("\(scheme.name.rawValue) \(number), seed \(seed): \(part.rawValue) changed, and accepted")
+                    }
+                }
+            }
+            // Nothing of that burnt the nonce; and of two copies at once one is let in.
+            async let first = deployment.refusal(of: request)
+            async let second = deployment.refusal(of: request)
+            let codes = await [first, second].map { $0?.code }
+            #expect(codes.count { $0 == nil } == 1, "\(scheme.name.rawValue) \(number), seed \(seed): \(codes)")
+            #expect(codes.count { $0 == .replayed } == 1, "\(scheme.name.rawValue) \(number), seed \(seed): \(codes)")
+            #expect(await deployment.refusal(of: request)?.code == .replayed)
+        }
+        #expect(flips > 10_000, "too few changes were tried: \(flips)")
+    }
+
+    @Test("every uncovered part can be changed, and is listed", arguments: [SchemeName.messageSignatures, .formMD5])
+    func uncoveredParts(_ name: SchemeName) async throws {
+        let deployment = try Deployment()
+        let scheme = try #require(Registry.standard.scheme(named: name))
+        #expect(Set(scheme.coverage.covered).isDisjoint(with: scheme.coverage.uncovered))
+        for (number, part) in scheme.coverage.uncovered.enumerated() {
+            let request = try deployment.signed(name, nonce: "nonce000\(number)") {
+                if name == .formMD5, part == .method { $0.method = "GET" }
+                if name == .formMD5, part == .formSpelling { $0.body = Array("a=x".utf8) }
+                $0.set("User-Agent", "test")
+            }
+            let changed = try #require(Mutation.change(part, of: request), "\(part.rawValue): no change known")
+            let refusal = await deployment.refusal(of: changed)
+            #expect(refusal == nil, "\(part.rawValue): \(refusal?.detail ?? "")")
+        }
+    }
+
+    private func randomRequest(
+        _ scheme: SchemeName, _ number: Int, _ deployment: Deployment, _ random: inout SeededGenerator
+    ) throws -> Request {
+        let letters = Array("abcdefghijklmnopqrstuvwxyzABCXYZ0123456789-._~")
+        func word(_ lengths: ClosedRange<Int>) -> String {
+            String((0..<Int.random(in: lengths, using: &random)).map { _ in letters.randomElement(using: &random) ?? "x" })
+        }
+        let isForm = scheme == .formMD5
+        let method = (isForm ? ["GET", "POST"] : ["GET", "POST", "PUT", "DELETE", "PATCH"]).randomElement(using: &random)
+        return try deployment.signed(scheme, nonce: "number0\(number)") {
+            $0.method = method ?? "GET"
+            let query = (0..<Int.random(in: 1...4, using: &random)).map { "k\($0)=\(word(0...8))" }.joined(separator: "&")
+            $0.target = Array("/\(word(1...20))/\(word(1...10))\($0.method == "POST" && isForm ? "" : "?" + query)".utf8)
+            if isForm {
+                if $0.method == "POST" { $0.body = Array(query.utf8) }
+                return
+            }
+            for index in 0..<Int.random(in: 1...5, using: &random) { $0.set("X-Field-\(index)", word(1...20)) }
+            if $0.method != "GET" {
+                $0.set("Content-Type", "application/json")
+                $0.set("Idempotency-Key", word(8...20))
+                $0.body = Array(word(1...200).utf8)
+            }
+        }
+    }
+}

@@ -1,0 +1,116 @@
+import CountersignGate
+import CountersignSchemes
+import CountersignSeal
+import CountersignWire
+import Glibc
+import Testing
+
+/// A clock that stands still.
+struct FixedTime: TimeSource {
+    var now: Int64
+}
+
+/// Keys held in a table.
+struct KeyTable: KeySource {
+    var keys: [KeyID: ReleaseKey]
+
+    func key(for id: KeyID) async throws(Fault) -> ReleaseKey? { keys[id] }
+}
+
+/// A folder of its own for a test, removed with it.
+final class Folder: Sendable {
+    let path: String
+
+    init() throws {
+        var template = Array("/tmp/countersign-test-XXXXXX".utf8CString)
+        path = try #require(mkdtemp(&template).map { String(cString: $0) })
+    }
+
+    deinit {
+        for name in ["replay", "replay.lock", "replay.new", "replay.growing", "boot"] { unlink("\(path)/\(name)") }
+        rmdir(path)
+    }
+
+    func write(_ text: String, to name: String) throws {
+        let file = try #require(fopen("\(path)/\(name)", "w"))
+        fputs(text, file)
+        fclose(file)
+    }
+}
+
+func secret(_ text: String) -> Secret {
+    let bytes = Array(text.utf8)
+    return Secret(copying: bytes.span)
+}
+
+/// One app with a key for each scheme, and a gate before it.
+struct Deployment {
+    static let now: Int64 = 1_800_000_000
+    static let authority = "api.example.com"
+
+    let folder: Folder
+    let gate: Gate
+    let replay: ReplayFile
+    let messages: Credentials
+    let forms: Credentials
+
+    init(
+        at now: Int64 = Deployment.now, retirement: ReleaseKey.Retirement? = nil,
+        policy change: (inout Policy) -> Void = { _ in }
+    ) throws {
+        var policy = Policy()
+        policy.schemes = [.messageSignatures, .formMD5]
+        change(&policy)
+        let messageID = try #require(KeyID("r_messages"))
+        let formID = try #require(KeyID("formApp1"))
+        let messageKey = ReleaseKey(
+            id: messageID, app: "shop", platform: "ios", version: "1.0", scheme: .messageSignatures, policy: policy,
+            retirement: retirement, secret: secret("the message key"))
+        let formKey = ReleaseKey(
+            id: formID, app: "shop", platform: "ios", version: "1.0", scheme: .formMD5, policy: policy,
+            retirement: retirement, secret: secret("the form key"))
+        folder = try Folder()
+        replay = try ReplayFile(path: folder.path + "/replay", expecting: nil, now: now)
+        gate = Gate(
+            authorities: Authorities([Deployment.authority, "other.example.com"]),
+            keys: KeyTable(keys: [messageID: messageKey, formID: formKey]), replay: replay, clock: FixedTime(now: now))
+        messages = Credentials(keyID: messageID, key: messageKey.key)
+        forms = Credentials(keyID: formID, key: formKey.key, platform: "ios", version: "1.0")
+    }
+
+    /// A signed request of either scheme.
+    func signed(
+        _ scheme: SchemeName, at: Int64 = Deployment.now, nonce: String, _ change: (inout Draft) -> Void = { _ in }
+    ) throws -> Request {
+        var draft = Draft(method: "POST", target: Array("/call?x=1".utf8), authority: Deployment.authority)
+        change(&draft)
+        switch scheme {
+        case .formMD5: try FormMD5().sign(&draft, as: forms, at: at, nonce: nonce)
+        default: try MessageSignatures().sign(&draft, as: messages, at: at, nonce: nonce)
+        }
+        return draft.request()
+    }
+
+    /// The refusal; nil where the request was accepted.
+    func refusal(of request: Request) async -> Refusal? {
+        do throws(Refusal) {
+            _ = try await gate.judge(request)
+            return nil
+        } catch {
+            return error
+        }
+    }
+}
+
+/// A generator that gives the same numbers for the same seed (SplitMix64).
+struct SeededGenerator: RandomNumberGenerator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var word = state
+        word = (word ^ (word >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        word = (word ^ (word >> 27)) &* 0x94D0_49BB_1331_11EB
+        return word ^ (word >> 31)
+    }
+}
