@@ -5,6 +5,8 @@ package indirect enum JSONValue: Sendable, Equatable, ExpressibleByStringLiteral
     case null
     case bool(Bool)
     case integer(Int64)
+    /// `null` where it is not finite: JSON has no word for it.
+    case decimal(Double)
     case string(String)
     case array([JSONValue])
     case object([(name: String, value: JSONValue)])
@@ -46,6 +48,7 @@ extension JSONValue {
         case .null: bytes.append(contentsOf: "null".utf8)
         case .bool(let flag): bytes.append(contentsOf: (flag ? "true" : "false").utf8)
         case .integer(let number): bytes.append(contentsOf: String(number).utf8)
+        case .decimal(let number): bytes.append(contentsOf: (number.isFinite ? String(number) : "null").utf8)
         case .string(let text): JSONValue.append(text, to: &bytes)
         case .array(let elements):
             list(elements, "[", "]", into: &bytes, indent: indent) { element, bytes, indent in

@@ -124,7 +124,8 @@ import Testing
 
 @Suite struct JSONWriterTests {
     static let table: [(value: JSONValue, text: String)] = [
-        (.null, "null"), (true, "true"), (-5, "-5"), ([], "[]"), (.object([]), "{}"),
+        (.null, "null"), (.decimal(0.5), "0.5"), (.decimal(.infinity), "null"), (true, "true"), (-5, "-5"), ([], "[]"),
+        (.object([]), "{}"),
         (["b": 1, "a": [2, nil]], #"{"b":1,"a":[2,null]}"#),
         ("\"\\\n\r\t\u{0}\u{1F}\u{7F}\u{2028}é😀/", #""\"\\\n\r\t\u0000\u001f\u007f\u2028é😀/""#),
     ]

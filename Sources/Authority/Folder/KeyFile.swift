@@ -22,10 +22,12 @@ package enum KeyFile {
             throw Fault(.failed, "\(path): mode 0\(mode) lets others read this secret; expected 0600 (chmod 600)")
         }
         var bytes = [UInt8](repeating: 0, count: mostBytes)
-        defer { bytes.withUnsafeMutableBytes { _ = $0.initializeMemory(as: UInt8.self, repeating: 0) } }
+        defer { bytes.withUnsafeMutableBytes { if let start = $0.baseAddress { explicit_bzero(start, $0.count) } } }
         var count = 0
         while count < mostBytes {
-            let here = bytes.withUnsafeMutableBytes { Glibc.read(file, $0.baseAddress.map { $0 + count }, mostBytes - count) }
+            let here = bytes.withUnsafeMutableBytes {
+                Glibc.read(file, $0.baseAddress.map { $0 + count }, mostBytes - count)
+            }
             if here < 0, errno == EINTR { continue }
             guard here >= 0 else { throw SystemFault(errno, "\(path): cannot read").fault(.unreachable) }
             if here == 0 { break }

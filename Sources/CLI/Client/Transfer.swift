@@ -11,26 +11,29 @@ final class Transfer {
         var certificates: String?
     }
 
-    struct Answer {
-        /// As they came, with `\r\n`, up to and with the empty line.
-        var head: [UInt8] = []
-        var body: [UInt8] = []
-        var status = 0
+    /// Takes the answer as it comes. What it throws ends the transfer.
+    struct Receiver {
+        /// The last head, as it came, up to and with the empty line.
+        var head: ([UInt8]) throws(Fault) -> Void
+        var body: ([UInt8]) throws(Fault) -> Void
     }
 
-    private static let mostBodyBytes = 256 << 20
+    private let receiver: Receiver
+    private var head: [UInt8] = []
+    private var failure: Fault?
 
-    private var answer = Answer()
-    private var isTooLarge = false
+    private init(_ receiver: Receiver) { self.receiver = receiver }
 
     /// Sends `draft` and waits for the answer. No redirect is followed, no proxy asked: what was signed for one server
-    /// goes to that server.
-    static func run(_ draft: Draft, to origin: Origin, trust: Trust) throws(Fault) -> Answer {
+    /// goes to that server. Answers the status.
+    static func run(
+        _ draft: Draft, to origin: Origin, trust: Trust, into receiver: Receiver
+    ) throws(Fault) -> Int {
         guard curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK, let curl = curl_easy_init() else {
             throw Fault(.failed, "libcurl does not start")
         }
         defer { curl_easy_cleanup(curl) }
-        let transfer = Transfer()
+        let transfer = Transfer(receiver)
         let pinned = trust.pins.isEmpty ? nil : PinnedTrust(trust.pins)
         let fields = fieldList(of: draft)
         defer { curl_slist_free_all(fields) }
@@ -42,7 +45,9 @@ final class Transfer {
         _ = cs_curl_set_long(curl, CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
         _ = cs_curl_set_long(curl, CURLOPT_NOSIGNAL, 1)
         _ = cs_curl_set_long(curl, CURLOPT_CONNECTTIMEOUT, 10)
-        _ = cs_curl_set_long(curl, CURLOPT_TIMEOUT, 300)
+        // A minute without a byte, either way, is no connection any more; a long transfer is.
+        _ = cs_curl_set_long(curl, CURLOPT_LOW_SPEED_LIMIT, 1)
+        _ = cs_curl_set_long(curl, CURLOPT_LOW_SPEED_TIME, 60)
         let status = draft.body.withUnsafeBytes { body in
             transfer.setMethod(draft, body, on: curl)
             transfer.setReceivers(on: curl)
@@ -54,8 +59,7 @@ final class Transfer {
         guard status == CURLE_OK else { throw transfer.fault(status, origin, pinned) }
         var code = 0
         _ = cs_curl_get_long(curl, CURLINFO_RESPONSE_CODE, &code)
-        transfer.answer.status = code
-        return transfer.answer
+        return code
     }
 
     private static func fieldList(of draft: Draft) -> UnsafeMutablePointer<curl_slist>? {
@@ -104,18 +108,28 @@ final class Transfer {
         }
     }
 
-    /// An interim answer has a head, too; only the last one counts.
+    /// Line by line. An interim answer (1xx) has a head, too; only the last one is passed on.
     private func takeHead(_ line: UnsafeRawBufferPointer) -> Int {
-        if answer.head.suffix(4) == [0x0D, 0x0A, 0x0D, 0x0A] { answer.head = [] }
-        answer.head += line
-        return line.count
+        head += line
+        guard line.elementsEqual([0x0D, 0x0A]) else { return line.count }
+        defer { head = [] }
+        let isInterim = head.count > 9 && head[9] == UInt8(ascii: "1")
+        if isInterim { return line.count }
+        return deliver { () throws(Fault) in try receiver.head(head) } ? line.count : 0
     }
 
     private func takeBody(_ part: UnsafeRawBufferPointer) -> Int {
-        isTooLarge = answer.body.count + part.count > Transfer.mostBodyBytes
-        guard !isTooLarge else { return 0 }
-        answer.body += part
-        return part.count
+        deliver { () throws(Fault) in try receiver.body(Array(part)) } ? part.count : 0
+    }
+
+    private func deliver(_ body: () throws(Fault) -> Void) -> Bool {
+        do {
+            try body()
+            return true
+        } catch {
+            failure = error
+            return false
+        }
     }
 
     private static func setTrust(_ trust: Trust, _ pinned: PinnedTrust?, on curl: UnsafeMutableRawPointer) {
@@ -135,7 +149,7 @@ final class Transfer {
     }
 
     private func fault(_ status: CURLcode, _ origin: Origin, _ pinned: PinnedTrust?) -> Fault {
-        if isTooLarge { return Fault(.failed, "\(origin): the answer is over \(Transfer.mostBodyBytes) bytes") }
+        if let failure { return failure }
         let said = String(cString: curl_easy_strerror(status))
         switch status {
         case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CERTPROBLEM, CURLE_SSL_CACERT_BADFILE:

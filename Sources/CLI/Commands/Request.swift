@@ -37,9 +37,15 @@ extension Command {
             }
             return .success
         }
-        let answer = try Transfer.run(
-            draft, to: origin, trust: Transfer.Trust(pins: profile.pins, certificates: profile.certificates))
-        return try show(answer, run, scheme)
+        let trust = Transfer.Trust(pins: profile.pins, certificates: profile.certificates)
+        let answer = Answer(run)
+        let status = try Transfer.run(
+            draft, to: origin, trust: trust,
+            into: Transfer.Receiver(
+                head: { (bytes) throws(Fault) in try answer.take(head: bytes) },
+                body: { (bytes) throws(Fault) in try answer.take(body: bytes) }))
+        try answer.finish(status)
+        return status >= 400 || (scheme == .formMD5 && answer.isLegacyError) ? .failed : .success
     }
 
     private static func draft(_ run: Invocation, to origin: Origin) throws(Fault) -> Draft {
@@ -86,34 +92,8 @@ extension Command {
     }
 
     private static func bytes(of data: String, _ run: Invocation) throws(Fault) -> [UInt8] {
-        if data == "@-" { return try run.console.read() }
-        if data.hasPrefix("@") { return try Console.readFile(String(data.dropFirst())) }
+        if data == "@-" { return try run.console.read(limit: 1 << 30) }
+        if data.hasPrefix("@") { return try Console.readFile(String(data.dropFirst()), limit: 1 << 30) }
         return Array(data.utf8)
-    }
-
-    private static func show(_ answer: Transfer.Answer, _ run: Invocation, _ scheme: SchemeName) throws(Fault) -> ExitStatus {
-        if run.arguments.has("json") {
-            let lines = String(decoding: answer.head, as: UTF8.self).split(separator: "\r\n").dropFirst()
-            let fields = lines.map { line -> JSONValue in
-                let parts = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-                let value = parts.count > 1 ? parts[1].drop { $0 == " " } : ""
-                return ["name": .string(String(parts[0])), "value": .string(String(value))]
-            }
-            try run.console.print(
-                JSONValue.object([
-                    ("status", .integer(Int64(answer.status))), ("headers", .array(fields)),
-                    ("body", .optional(String(validating: answer.body, as: UTF8.self))),
-                    ("body_base64url", .string(Base64.encode(answer.body.span, .url))),
-                ]).prettyText)
-        } else {
-            try run.console.write((run.arguments.has("include") ? answer.head : []) + answer.body)
-        }
-        return answer.status >= 400 || (scheme == .formMD5 && isLegacyError(answer.body)) ? .failed : .success
-    }
-
-    /// form-md5 answers carry their refusals inside a 200.
-    private static func isLegacyError(_ body: [UInt8]) -> Bool {
-        guard let document = try? JSONReader.read(body) else { return false }
-        return document.root["err"]?["code"] != nil
     }
 }
