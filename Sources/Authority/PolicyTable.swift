@@ -41,7 +41,7 @@ extension PolicyKey {
         PolicyKey(
             name: "slots", value: "RULE",
             meaning: "which sessions of one account may live side by side (kept for when sessions come)",
-            fallback: "unlimited", expected: "single, per-platform, per-device-class, limit(N) or unlimited",
+            fallback: "single", expected: "single, per-platform, per-device-class, limit(N) or unlimited",
             visibility: .shown, apply: applySlots),
         PolicyKey(
             name: "registration", value: "open | admin",

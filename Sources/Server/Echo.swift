@@ -5,9 +5,10 @@ import CountersignWire
 /// The built-in backend, where no other was named: shows what a backend would have been sent.
 enum Echo {
     /// JSON with method, target, fields (ours last) and the body's SHA-256 and length.
-    static func answer(_ request: Request, added: [(name: String, value: String)], forwards: (Int) -> Bool) -> Answer {
+    static func answer(_ request: Request, _ forwarding: Forwarding) -> Answer {
         var fields: [(name: String, value: String)] = []
-        for index in request.fields.indices where forwards(index) {
+        let selected = forwarding.selected(of: request)
+        for index in request.fields.indices where selected >> UInt128(index) & 1 == 1 {
             let field = request.fields[index]
             // Lines of one name are one field: a JSON object has room for each name once. Source: RFC 9110 §5.3.
             if let first = fields.firstIndex(where: { $0.name == request.text(field.name) }) {
@@ -16,7 +17,10 @@ enum Echo {
                 fields.append((request.text(field.name), request.text(field.value)))
             }
         }
-        fields += added.map { ($0.name.lowercased(), $0.value) }
+        for line in String(decoding: forwarding.added, as: UTF8.self).split(separator: "\r\n") {
+            guard let colon = line.firstIndex(of: ":") else { continue }
+            fields.append((line[..<colon].lowercased(), String(line[colon...].dropFirst(2))))
+        }
         let body: JSONValue = [
             "method": .string(request.text(request.method)), "target": .string(request.text(request.target)),
             "headers": .object(fields.map { ($0.name, .string($0.value)) }),

@@ -74,19 +74,17 @@ final class Gateway: Handler, @unchecked Sendable {
     }
 
     private func passOn(_ exchange: any Exchange, from caller: Caller, _ event: EventID) async throws(Refusal) {
-        let fields = Identity.forwardedFields(of: exchange.request, caller: caller)
+        var forwarding = Forwarding(
+            fields: Identity.forwardedFields(of: exchange.request, caller: caller),
+            added: identity.lines(for: caller, event: event))
         switch backend {
         case .echo:
             guard exchange.request.isBodyWhole else {
                 throw Refusal(.tooLarge, "the built-in echo backend takes bodies up to \(limits.heldBodyBytes) bytes")
             }
-            let added = Identity.fields(of: caller.release) + [("Countersign-Event", event.text)]
-            await exchange.respond(
-                Echo.answer(exchange.request, added: added) { $0 < 128 && fields >> UInt128($0) & 1 == 1 })
+            await exchange.respond(Echo.answer(exchange.request, forwarding))
         case .upstream(let pool):
-            let inspector = exchange.request.isBodyWhole ? nil : StreamedBodyCheck(caller.body)
-            let forwarding = Forwarding(
-                fields: fields, added: identity.lines(for: caller, event: event), inspector: inspector)
+            if !exchange.request.isBodyWhole { forwarding.inspector = StreamedBodyCheck(caller.body) }
             try await pool.forward(exchange, forwarding)
         }
     }

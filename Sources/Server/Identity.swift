@@ -29,7 +29,7 @@ final class Identity {
         return lines
     }
 
-    static func fields(of release: ReleaseKey) -> [(name: String, value: String)] {
+    private static func fields(of release: ReleaseKey) -> [(name: String, value: String)] {
         [
             ("Countersign-App", release.app), ("Countersign-Release", release.id.description),
             ("Countersign-Platform", release.platform), ("Countersign-Version", release.version),

@@ -27,7 +27,7 @@ extension Command {
             try run.console.print(configuration.shown.prettyText)
             return .success
         }
-        try Server.run(configuration)
+        try Server.run(configuration, environment: run.environment.variables)
         return .success
     }
 }

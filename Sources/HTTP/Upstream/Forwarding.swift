@@ -25,6 +25,17 @@ package protocol BodyInspector: AnyObject {
 }
 
 extension Forwarding {
+    /// The fields of `request` that do go on: those chosen, less what ends at this hop and what only we may say.
+    package func selected(of request: borrowing Request) -> UInt128 {
+        let head = request.head.span
+        var selected = fields & ~HopByHop.named(in: request.fields, of: head)
+        for index in request.fields.indices {
+            let name = request.fields[index].name
+            if HopByHop.isOne(name, of: head) || HopByHop.isOurs(name, of: head) { selected &= ~(1 << UInt128(index)) }
+        }
+        return selected
+    }
+
     /// Writes the request's head for the upstream: the same method and the same target bytes.
     func writeHead(of request: borrowing Request, to output: Buffer) {
         let head = request.head.span
@@ -35,12 +46,9 @@ extension Forwarding {
         output.append(" ")
         append(request.target)
         output.append(" HTTP/1.1\r\n")
-        let named = HopByHop.named(in: request.fields, of: head)
-        for index in request.fields.indices where index < 128 && fields >> UInt128(index) & 1 == 1 {
+        let selected = selected(of: request)
+        for index in request.fields.indices where selected >> UInt128(index) & 1 == 1 {
             let field = request.fields[index]
-            guard !HopByHop.isOne(field.name, of: head), !HopByHop.isOurs(field.name, of: head),
-                named & 1 << UInt128(index) == 0
-            else { continue }
             append(field.name)
             output.append(": ")
             append(field.value)
