@@ -91,7 +91,6 @@ def measure(options, folder: pathlib.Path) -> list[dict]:
     # One data folder would be one lock: two gateways, one with TLS and one without, each with its own key.
     gateways = {"plain": Gateway(folder / "plain", *upstream, "--tls", "off"), "tls": Gateway(folder / "tls", *upstream)}
     for gateway in gateways.values():
-        gateway.folder.mkdir()
         gateway.start()
         gateway.add_app("bench")
         gateway.key = gateway.add_release("bench")

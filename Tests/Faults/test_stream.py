@@ -78,7 +78,7 @@ class Memory:
         self.thread.start()
 
     def run(self) -> None:
-        while not self.stopped.wait(0.05):
+        while not self.stopped.wait(0.01):
             self.samples.append(self.gateway.rss())
 
     def stop(self) -> int:
@@ -190,7 +190,8 @@ def test_slow_readers_do_not_grow_it(streaming):
 def test_a_slow_backend_does_not_grow_it(tmp_path):
     """A backend that reads nothing holds the client back, too."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        with Gateway(tmp_path, "--upstream", f"http://127.0.0.1:{listener.getsockname()[1]}") as gateway:
+        upstream = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        with Gateway(tmp_path, "--upstream", upstream, "--deadline-drain", 1) as gateway:
             gateway.add_app("demo")
             key = gateway.add_release()
             memory, sent = Memory(gateway), 0

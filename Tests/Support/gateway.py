@@ -16,11 +16,11 @@ BINARY = os.environ.get("COUNTERSIGN_BINARY", str(ROOT / ".build/release/counter
 
 
 def run(*arguments: object, stdin: bytes | str = b"", environment: dict[str, str] | None = None,
-        timeout: float = 60) -> subprocess.CompletedProcess:
-    """Runs one command of the binary to its end."""
+        timeout: float = 60, prefix: tuple[str, ...] = ()) -> subprocess.CompletedProcess:
+    """Runs one command of the binary to its end; `prefix` may run it somewhere else."""
     if isinstance(stdin, str):
         stdin = stdin.encode()
-    done = subprocess.run([BINARY, *map(str, arguments)], input=stdin, capture_output=True, timeout=timeout,
+    done = subprocess.run([*prefix, BINARY, *map(str, arguments)], input=stdin, capture_output=True, timeout=timeout,
                           env={**os.environ, **(environment or {})}, check=False)
     done.out, done.err = done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
     return done
@@ -31,11 +31,14 @@ class Gateway:
 
     def __init__(self, folder: pathlib.Path, *options: object, environment: dict[str, str] | None = None):
         self.folder, self.options, self.environment = folder, options, environment or {}
+        folder.mkdir(exist_ok=True)
         self.data = folder / "data"
         self.log_path = folder / "events.jsonl"
         self.process: subprocess.Popen | None = None
         self.port, self.is_tls, self.started = 0, True, []
         self.context: ssl.SSLContext | None = None
+        # How to run a command where the server runs, if it was started in a mount namespace of its own.
+        self.inside: tuple[str, ...] = ()
 
     def command(self, *options: object) -> list[str]:
         return [BINARY, "serve", "--data", str(self.data), "--listen", f"127.0.0.1:{self.port}", "--admin", "off",
@@ -46,6 +49,7 @@ class Gateway:
         with open(self.log_path, "ab") as log:
             self.process = subprocess.Popen([*prefix, *self.command(*options)], stdout=subprocess.PIPE, stderr=log,
                                             stdin=subprocess.DEVNULL, env={**os.environ, **self.environment})
+        self.inside = ("nsenter", "-t", str(self.process.pid), "-m") if prefix else ()
         deadline, self.started = time.monotonic() + wait, []
         for line in self.process.stdout:
             self.started.append(line.decode().rstrip("\n"))
@@ -55,7 +59,7 @@ class Gateway:
                 if self.is_tls:
                     # The pin is the line after it.
                     self.started.append(self.process.stdout.readline().decode().rstrip("\n"))
-                    self.context = ssl.create_default_context(cafile=self.data / "tls/certificate.pem")
+                    self.context = ssl.create_default_context(cafile=self.seen_data / "tls/certificate.pem")
                 return self
             assert time.monotonic() < deadline, "it does not say that it listens"
         raise AssertionError(f"exit {self.process.wait()} before listening: {self.log_path.read_text()[-800:]}")
@@ -83,6 +87,13 @@ class Gateway:
     def url(self) -> str:
         return f"{'https' if self.is_tls else 'http'}://127.0.0.1:{self.port}"
 
+    @property
+    def seen_data(self) -> pathlib.Path:
+        """The data folder as the server sees it, which may have mounts of its own."""
+        if self.process and self.process.poll() is None:
+            return pathlib.Path(f"/proc/{self.process.pid}/root{self.data}")
+        return self.data
+
     def connect(self, timeout: float = 20) -> Connection:
         return Connection(self.port, self.context if self.is_tls else None, timeout)
 
@@ -94,7 +105,7 @@ class Gateway:
 
     def admin(self, *arguments: object, stdin: bytes | str = b"") -> subprocess.CompletedProcess:
         """An admin command on this data folder; it must succeed."""
-        done = run(*arguments, "--data", self.data, stdin=stdin, environment=self.environment)
+        done = run(*arguments, "--data", self.data, stdin=stdin, environment=self.environment, prefix=self.inside)
         assert done.returncode == 0, f"{arguments}: exit {done.returncode}: {done.err}"
         return done
 

@@ -81,7 +81,9 @@ extension Configuration {
         case .number: return document.text(of: value)
         case .array(let elements):
             let texts = elements.compactMap(\.string)
-            return texts.count == elements.count ? texts.joined(separator: ",") : nil
+            // Spelled out: the two sides of `?:` would meet in the inner optional, and a bad list read as null.
+            guard texts.count == elements.count else { return nil }
+            return texts.joined(separator: ",")
         case .bool, .object: return nil
         }
     }
