@@ -41,7 +41,8 @@ extension PolicyKey {
             return "+00:00"
         }
         let bytes = Array(text.utf8)
-        guard bytes.count == 6, bytes[3] == UInt8(ascii: ":"), bytes[0] == UInt8(ascii: "+") || bytes[0] == UInt8(ascii: "-"),
+        guard bytes.count == 6, bytes[3] == UInt8(ascii: ":"),
+            bytes[0] == UInt8(ascii: "+") || bytes[0] == UInt8(ascii: "-"),
             let hours = number(text.dropFirst().prefix(2)), let minutes = number(text.suffix(2)), minutes < 60,
             hours * 60 + minutes <= 14 * 60
         else { return nil }

@@ -18,7 +18,9 @@ enum Tool {
         .verify, .explain, .bench, .version,
     ]
 
-    static func run(_ arguments: [String], console: Console = Console(), environment: Environment = .process) -> ExitStatus {
+    static func run(_ arguments: [String], console: Console = Console(), environment: Environment = .process)
+        -> ExitStatus
+    {
         do {
             switch try Command.find(arguments, in: commands) {
             case .help(let text):

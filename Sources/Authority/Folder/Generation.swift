@@ -24,7 +24,8 @@ package final class Generation: @unchecked Sendable {
             let code = posix_fallocate(file, 0, off_t(Generation.size))
             guard code == 0 else { throw SystemFault(code, "\(path): cannot make").fault(.unreachable) }
         }
-        guard let page = mmap(nil, Generation.size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0), page != MAP_FAILED else {
+        guard let page = mmap(nil, Generation.size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0), page != MAP_FAILED
+        else {
             throw SystemFault(errno, "\(path): cannot map").fault(.unreachable)
         }
         self.page = page

@@ -23,7 +23,9 @@ final class PinnedTrust {
     }
 
     private func judge(_ store: OpaquePointer) -> Int32 {
-        guard let leaf = X509_STORE_CTX_get0_cert(store) else { return refuse(store, "the server showed no certificate") }
+        guard let leaf = X509_STORE_CTX_get0_cert(store) else {
+            return refuse(store, "the server showed no certificate")
+        }
         if isSelfSigned(leaf) {
             guard meets(leaf) else { return refuse(store, "no pin is met by the server's certificate") }
             guard isCurrent(leaf) else { return refuse(store, "the server's certificate is not valid now") }

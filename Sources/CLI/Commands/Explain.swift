@@ -16,10 +16,11 @@ extension Command {
         let stages = (explanation?.stages ?? []).map { stage -> JSONValue in
             ["name": .string(stage.name), "text": .string(stage.text)]
         }
-        let json = Desk.json(verdict) + [
-            ("stages", .array(stages)), ("cause", .optional(explanation?.cause)),
-            ("notes", .strings(explanation?.notes ?? [])),
-        ]
+        let json =
+            Desk.json(verdict) + [
+                ("stages", .array(stages)), ("cause", .optional(explanation?.cause)),
+                ("notes", .strings(explanation?.notes ?? [])),
+            ]
         try run.print(.object(json)) { text(verdict, explanation) }
         return verdict == .accepted ? .success : .failed
     }

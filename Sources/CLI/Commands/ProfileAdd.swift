@@ -40,14 +40,17 @@ extension Command {
 
     private static func profile(_ run: Invocation) throws(Fault) -> Profile {
         let (origin, target) = try Origin.split(run.requiredOption("url"))
-        guard target == [UInt8(ascii: "/")] else { throw Fault(.usage, "--url: expected no path; requests name theirs") }
+        guard target == [UInt8(ascii: "/")] else {
+            throw Fault(.usage, "--url: expected no path; requests name theirs")
+        }
         let keyID = try run.keyID(run.requiredOption("key-id"), at: "--key-id")
         var profile = Profile(url: origin.description, keyID: keyID, scheme: try run.schemeName())
         for text in run.arguments.values("pin") { profile.pins.append(try Pin(argument: text)) }
         profile.platform = run.arguments.value("platform") ?? ""
         profile.version = run.arguments.value("version") ?? ""
         if profile.scheme == .formMD5, profile.platform.isEmpty || profile.version.isEmpty {
-            throw Fault(.usage, "form-md5 names platform and version in each request: expected --platform and --version")
+            throw Fault(
+                .usage, "form-md5 names platform and version in each request: expected --platform and --version")
         }
         if let zone = run.arguments.value("timezone") {
             var policy = Policy()

@@ -65,7 +65,8 @@ extension Command {
         case (let id?, let given?):
             let secret = try SecretText.secret(given.text, bare: .theKeyItself, at: given.place)
             return NewKey(
-                id: try run.keyID(id, at: "--key-id"), secret: secret, text: String(decoding: given.text, as: UTF8.self))
+                id: try run.keyID(id, at: "--key-id"), secret: secret, text: String(decoding: given.text, as: UTF8.self)
+            )
         case (.some, nil): throw Fault(.usage, "--key-id: expected the secret that belongs to it, too (--secret-stdin)")
         case (nil, let given?) where given.place != Invocation.secretVariable:
             throw Fault(.usage, "the secret is given without --key-id")
@@ -90,10 +91,13 @@ extension Command {
                     + "`countersign app policy \(release.app) --set schemes=\(names)`")
         }
         if release.scheme == .messageSignatures, issued.secret.count < 16 {
-            run.console.note("warning: a secret of \(issued.secret.count) bytes can be guessed; expected 32 random ones")
+            run.console.note(
+                "warning: a secret of \(issued.secret.count) bytes can be guessed; expected 32 random ones")
         }
         let id = Array(release.id.description.utf8)
-        if issued.secret.withExposedBytes({ span in span.count == id.count && id.indices.allSatisfy { span[$0] == id[$0] } }) {
+        if issued.secret.withExposedBytes({ span in
+            span.count == id.count && id.indices.allSatisfy { span[$0] == id[$0] }
+        }) {
             run.console.note("warning: the secret is the key id, which every request shows")
         }
     }

@@ -26,7 +26,8 @@ extension Command {
             let rows = releases.map { release in
                 [
                     release.id.description, release.platform.description, release.version.description,
-                    release.scheme.rawValue, release.retirement.map { $0.at <= now ? "retired" : "until \($0.at)" } ?? "live",
+                    release.scheme.rawValue,
+                    release.retirement.map { $0.at <= now ? "retired" : "until \($0.at)" } ?? "live",
                 ]
             }
             return Table.text(["KEY ID", "PLATFORM", "VERSION", "SCHEME", "STATE"], rows)

@@ -7,7 +7,8 @@ enum RawRequest {
     static func read(_ bytes: [UInt8], transport: Request.Transport) throws(Refusal) -> Request {
         var (head, rest) = split(bytes)
         guard value(of: "transfer-encoding:", in: head) == nil else {
-            throw Refusal(.malformed, "a Transfer-Encoding; expected the body as it is, with its Content-Length or none")
+            throw Refusal(
+                .malformed, "a Transfer-Encoding; expected the body as it is, with its Content-Length or none")
         }
         let length = try declaredLength(head)
         if length == nil, !rest.isEmpty {
@@ -70,7 +71,8 @@ extension Draft {
         self.init(
             method: request.text(request.method), target: Array(request.head[request.target.range]),
             authority: request.text(request.authority), transport: request.transport)
-        for field in request.fields where !request.matches(field.name, "host") && !request.matches(field.name, "content-length") {
+        for field in request.fields
+        where !request.matches(field.name, "host") && !request.matches(field.name, "content-length") {
             var copy = Field(request.text(field.name), "")
             copy.value = Array(request.head[field.value.range])
             fields.append(copy)

@@ -20,7 +20,9 @@ public struct HostPort: Sendable, Equatable, CustomStringConvertible {
     /// `HOST:PORT`, IPv6 in brackets.
     public var description: String { "\(HostPort.bracketed(host)):\(port)" }
 
-    package static func bracketed(_ host: String) -> String { host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]" : host }
+    package static func bracketed(_ host: String) -> String {
+        host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]" : host
+    }
 
     /// The host and, where it is written, the port of `HOST` or `HOST:PORT`. An IPv6 address needs its brackets:
     /// without them nothing tells its last group from a port.
