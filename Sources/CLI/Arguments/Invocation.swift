@@ -26,10 +26,13 @@ struct Invocation: Sendable {
         try console.print(arguments.has("json") ? json.prettyText : text())
     }
 
-    /// The settings that the environment makes, with `--data` over them: the same that `serve` would use.
+    /// The settings that environment and settings file make, with `--data` over them: the same that `serve` would use.
     func configuration() throws(Fault) -> Configuration {
         var sources = Configuration.Sources()
         sources.environment = environment.variables
+        if let path = environment["COUNTERSIGN_CONFIG"] {
+            sources.file = (path, try Console.readFile(path, limit: 1 << 20))
+        }
         if let data = arguments.value("data") { sources.flags.append(("data", data)) }
         return try Configuration(from: sources)
     }

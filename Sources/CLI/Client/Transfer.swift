@@ -22,7 +22,15 @@ final class Transfer {
     private var head: [UInt8] = []
     private var failure: Fault?
 
-    private init(_ receiver: Receiver) { self.receiver = receiver }
+    /// Where curl writes what exactly went wrong.
+    private let words = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
+
+    private init(_ receiver: Receiver) {
+        self.receiver = receiver
+        words.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
+    }
+
+    deinit { words.deallocate() }
 
     /// Sends `draft` and waits for the answer. No redirect is followed, no proxy asked: what was signed for one server
     /// goes to that server. Answers the status.
@@ -32,9 +40,10 @@ final class Transfer {
         guard curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK, let curl = curl_easy_init() else {
             throw Fault(.failed, "libcurl does not start")
         }
-        defer { curl_easy_cleanup(curl) }
         let transfer = Transfer(receiver)
         let pinned = trust.pins.isEmpty ? nil : PinnedTrust(trust.pins)
+        // curl reaches both through bare pointers, to its very end.
+        defer { withExtendedLifetime((transfer, pinned)) { curl_easy_cleanup(curl) } }
         let fields = fieldList(of: draft)
         defer { curl_slist_free_all(fields) }
 
@@ -48,14 +57,13 @@ final class Transfer {
         // A minute without a byte, either way, is no connection any more; a long transfer is.
         _ = cs_curl_set_long(curl, CURLOPT_LOW_SPEED_LIMIT, 1)
         _ = cs_curl_set_long(curl, CURLOPT_LOW_SPEED_TIME, 60)
+        _ = cs_curl_set_pointer(curl, CURLOPT_ERRORBUFFER, transfer.words)
+        try setTrust(trust, pinned, on: curl)
         let status = draft.body.withUnsafeBytes { body in
             transfer.setMethod(draft, body, on: curl)
             transfer.setReceivers(on: curl)
-            setTrust(trust, pinned, on: curl)
             return curl_easy_perform(curl)
         }
-        // The callbacks reach both through bare pointers.
-        withExtendedLifetime((transfer, pinned)) {}
         guard status == CURLE_OK else { throw transfer.fault(status, origin, pinned) }
         var code = 0
         _ = cs_curl_get_long(curl, CURLINFO_RESPONSE_CODE, &code)
@@ -132,25 +140,36 @@ final class Transfer {
         }
     }
 
-    private static func setTrust(_ trust: Trust, _ pinned: PinnedTrust?, on curl: UnsafeMutableRawPointer) {
-        _ = cs_curl_set_long(curl, CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2))
-        _ = cs_curl_set_long(curl, CURLOPT_SSL_VERIFYPEER, 1)
-        _ = cs_curl_set_long(curl, CURLOPT_SSL_VERIFYHOST, 2)
-        // A resumed session would skip the certificate, and the pins with it.
-        _ = cs_curl_set_long(curl, CURLOPT_SSL_SESSIONID_CACHE, 0)
-        if let file = trust.certificates { _ = cs_curl_set_string(curl, CURLOPT_CAINFO, file) }
-        guard let pinned else { return }
-        _ = cs_curl_set_pointer(curl, CURLOPT_SSL_CTX_DATA, Unmanaged.passUnretained(pinned).toOpaque())
-        _ = cs_curl_set_ssl_context(curl) { _, context, pinned in
-            guard let context, let pinned else { return CURLE_SSL_CERTPROBLEM }
-            Unmanaged<PinnedTrust>.fromOpaque(pinned).takeUnretainedValue().install(in: OpaquePointer(context))
-            return CURLE_OK
+    /// A setting that curl would not take ends the call: to go on without it could be to trust anybody.
+    private static func setTrust(
+        _ trust: Trust, _ pinned: PinnedTrust?, on curl: UnsafeMutableRawPointer
+    ) throws(Fault) {
+        func require(_ status: CURLcode) throws(Fault) {
+            guard status == CURLE_OK else {
+                throw Fault(
+                    .failed, "libcurl does not take a TLS setting: \(String(cString: curl_easy_strerror(status)))")
+            }
         }
+        try require(cs_curl_set_long(curl, CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2)))
+        try require(cs_curl_set_long(curl, CURLOPT_SSL_VERIFYPEER, 1))
+        try require(cs_curl_set_long(curl, CURLOPT_SSL_VERIFYHOST, 2))
+        // A resumed session would skip the certificate, and the pins with it.
+        try require(cs_curl_set_long(curl, CURLOPT_SSL_SESSIONID_CACHE, 0))
+        if let file = trust.certificates { try require(cs_curl_set_string(curl, CURLOPT_CAINFO, file)) }
+        guard let pinned else { return }
+        let argument = Unmanaged.passUnretained(pinned).toOpaque()
+        try require(cs_curl_set_pointer(curl, CURLOPT_SSL_CTX_DATA, argument))
+        try require(
+            cs_curl_set_ssl_context(curl) { _, context, pinned in
+                guard let context, let pinned else { return CURLE_SSL_CERTPROBLEM }
+                Unmanaged<PinnedTrust>.fromOpaque(pinned).takeUnretainedValue().install(in: OpaquePointer(context))
+                return CURLE_OK
+            })
     }
 
     private func fault(_ status: CURLcode, _ origin: Origin, _ pinned: PinnedTrust?) -> Fault {
         if let failure { return failure }
-        let said = String(cString: curl_easy_strerror(status))
+        let said = words[0] == 0 ? String(cString: curl_easy_strerror(status)) : String(cString: words)
         switch status {
         case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CERTPROBLEM, CURLE_SSL_CACERT_BADFILE:
             return Fault(.unreachable, "\(origin): not trusted, nothing was sent: \(pinned?.reason ?? said)")

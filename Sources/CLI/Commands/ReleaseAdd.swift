@@ -94,6 +94,10 @@ extension Command {
             run.console.note(
                 "warning: a secret of \(issued.secret.count) bytes can be guessed; expected 32 random ones")
         }
+        if release.scheme == .messageSignatures, issued.secret.count == 43 {
+            run.console.note(
+                "note: where this secret is used to sign, write it text:… if it could be read as base64url")
+        }
         let id = Array(release.id.description.utf8)
         if issued.secret.withExposedBytes({ span in
             span.count == id.count && id.indices.allSatisfy { span[$0] == id[$0] }
