@@ -21,7 +21,7 @@ private func spelled(_ request: Request, _ workspace: inout Workspace) -> [UInt8
         let claim = try Registry.standard.claim(in: request, &workspace)
         guard let scheme = Registry.standard.scheme(named: claim.scheme) else { preconditionFailure("no such scheme") }
         try scheme.spell(claim, request, &workspace)
-        return workspace.text.bytes
+        return workspace.text.bytes.array
     } catch {
         return nil
     }

@@ -46,6 +46,18 @@ private func check(_ item: StructuredField.BareItem, within count: Int) {
     }
 }
 
+private func decoded(
+    _ slice: Slice, _ spelling: Form.Spelling, _ bytes: Span<UInt8>
+) throws(Form.Problem) -> [UInt8] {
+    var buffer = ByteBuffer()
+    // What is called plain must come out the same when it is decoded byte by byte.
+    _ = try Form.decode(slice, spelling, of: bytes, into: &buffer)
+    var again = ByteBuffer()
+    _ = try Form.decode(slice, .escaped, of: bytes, into: &again)
+    precondition(buffer.array == again.array)
+    return buffer.array
+}
+
 @Sendable func fuzzForm(_ bytes: Span<UInt8>) {
     var reader = Form.Reader()
     var pairs: [(name: String, value: [UInt8])] = []
@@ -53,10 +65,8 @@ private func check(_ item: StructuredField.BareItem, within count: Int) {
     do throws(Form.Problem) {
         while let pair = try reader.next(in: bytes) {
             precondition(!pair.name.isEmpty && pair.value.range.upperBound <= bytes.count)
-            var name: [UInt8] = []
-            var value: [UInt8] = []
-            _ = try Form.decode(pair.name, of: bytes, into: &name)
-            _ = try Form.decode(pair.value, of: bytes, into: &value)
+            let name = try decoded(pair.name, pair.spelling, bytes)
+            let value = try decoded(pair.value, pair.spelling, bytes)
             precondition(!name.contains(0) && !value.contains(0))
             // Names that are not UTF-8 cannot be written through a String; the reader alone is tried with those.
             guard let text = String(validating: name, as: UTF8.self) else { return }
@@ -70,10 +80,8 @@ private func check(_ item: StructuredField.BareItem, within count: Int) {
     var again = Form.Reader()
     for pair in pairs {
         guard let read = try? again.next(in: written.span) else { preconditionFailure("a pair was lost") }
-        var name: [UInt8] = []
-        var value: [UInt8] = []
-        guard (try? Form.decode(read.name, of: written.span, into: &name)) != nil,
-            (try? Form.decode(read.value, of: written.span, into: &value)) != nil
+        guard let name = try? decoded(read.name, read.spelling, written.span),
+            let value = try? decoded(read.value, read.spelling, written.span)
         else { preconditionFailure("what was written cannot be read") }
         precondition(name == Array(pair.name.utf8) && value == pair.value)
     }

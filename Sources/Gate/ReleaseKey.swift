@@ -46,29 +46,3 @@ package protocol KeySource: Sendable {
     /// The release key of that id; nil where there is none.
     func key(for id: KeyID) async throws(Fault) -> ReleaseKey?
 }
-
-extension ReleaseKey {
-    /// Compares what the caller signed of itself with what the key was made for.
-    func check(_ claim: Claim) throws(Refusal) {
-        if let sent = claim.platform, !sent.span.matches(platform, ASCII.lowercased) {
-            throw Refusal(.badSignature, "plat \(sent.span.text): the key is for \(platform)")
-        }
-        if let sent = claim.version, !sent.span.matches(version, { $0 }) {
-            throw Refusal(.badSignature, "ver \(sent.span.text): the key is for \(version)")
-        }
-    }
-}
-
-extension Span<UInt8> {
-    /// Whether both are the same once `fold` has been applied to each byte.
-    fileprivate func matches(_ text: String, _ fold: (UInt8) -> UInt8) -> Bool {
-        let other = text.utf8
-        guard count == other.count else { return false }
-        var index = 0
-        for byte in other {
-            guard fold(self[index]) == fold(byte) else { return false }
-            index += 1
-        }
-        return true
-    }
-}

@@ -38,7 +38,9 @@ package struct Verify: Sendable {
         guard claim.shortfalls.isEmpty else {
             throw Refusal(.badSignature, claim.shortfalls.descriptions.joined(separator: "; "))
         }
-        try release.check(claim)
+        if let contradiction = claim.contradiction(to: release.platform, release.version, workspace) {
+            throw Refusal(.badSignature, contradiction)
+        }
         if request.isBodyWhole { try claim.body.check(request.body.span) }
         return Proof(claim: claim, release: release)
     }

@@ -27,9 +27,9 @@ package struct Claim: Sendable {
     package var replayKey: ReplayKey?
     package var coveredFields = FieldSet.everything
     package var body = BodyExpectation.inSignature
-    /// What the caller says of itself, for schemes that sign it: compared with the key's.
-    package var platform: ShortBytes?
-    package var version: ShortBytes?
+    /// What the caller says of itself, for schemes that sign it: in `Workspace.decoded`.
+    var platform: Slice?
+    var version: Slice?
     /// What it lacks of the least that the gate accepts.
     package var shortfalls: Shortfalls = []
 
@@ -38,5 +38,37 @@ package struct Claim: Sendable {
         self.keyID = keyID
         self.algorithm = algorithm
         self.mac = mac
+    }
+}
+
+extension Claim {
+    /// What of this claim is not true of a key that was made for `platform`, lower-case, and `version`; nil where
+    /// nothing is. Platforms are compared without case.
+    package func contradiction(
+        to platform: String, _ version: String, _ workspace: borrowing Workspace
+    ) -> String? {
+        if let said = self.platform {
+            let text = workspace.decoded.span.extracting(said.range)
+            if !text.matches(platform, ASCII.lowercased) { return "plat \(text.text): the key is for \(platform)" }
+        }
+        if let said = self.version {
+            let text = workspace.decoded.span.extracting(said.range)
+            if !text.matches(version, { $0 }) { return "ver \(text.text): the key is for \(version)" }
+        }
+        return nil
+    }
+}
+
+extension Span<UInt8> {
+    /// Whether both are the same once `fold` has been applied to each byte.
+    fileprivate func matches(_ text: String, _ fold: (UInt8) -> UInt8) -> Bool {
+        let other = text.utf8
+        guard count == other.count else { return false }
+        var index = 0
+        for byte in other {
+            guard fold(self[index]) == fold(byte) else { return false }
+            index += 1
+        }
+        return true
     }
 }

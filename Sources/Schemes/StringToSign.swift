@@ -1,18 +1,31 @@
+import CountersignWire
+
 /// What a scheme spells and a key authenticates. It never holds the secret: a scheme that hashes its secret with the
 /// text says where it belongs instead, so that this can be shown to people as it is.
-package struct StringToSign: Sendable {
-    package internal(set) var bytes: [UInt8] = []
+package struct StringToSign: ~Copyable, Sendable {
+    package private(set) var bytes = ByteBuffer(capacity: 4096)
     /// Where ``MACAlgorithm/md5OverSecret`` puts the secret.
-    package internal(set) var secretOffset = 0
+    package private(set) var secretOffset = 0
 
-    package init() { bytes.reserveCapacity(4096) }
+    package init() {}
 
-    /// The buffer, emptied and moved out, so that it is written without being copied. It is to be put back.
-    mutating func cleared() -> [UInt8] {
-        var buffer: [UInt8] = []
-        swap(&buffer, &bytes)
-        buffer.removeAll(keepingCapacity: true)
-        secretOffset = 0
-        return buffer
+    /// The buffer, emptied and moved out, so that it can be written while the rest of a workspace is read.
+    mutating func takeBytes() -> ByteBuffer {
+        var taken = ByteBuffer()
+        swap(&taken, &bytes)
+        taken.clear()
+        return taken
+    }
+
+    mutating func put(back text: inout ByteBuffer, secretAt offset: Int) {
+        swap(&text, &bytes)
+        secretOffset = offset
+    }
+
+    /// The text as people may see it, with a mark where the secret goes.
+    package var shown: String {
+        guard secretOffset > 0 else { return bytes.text }
+        let bytes = bytes.span
+        return bytes.extracting(0..<secretOffset).text + "<secret>" + bytes.extracting(secretOffset..<bytes.count).text
     }
 }

@@ -9,15 +9,13 @@ package struct Workspace: ~Copyable, Sendable {
     var signature = SignatureInput()
     var components: [Component] = []
     /// message-signatures: `@signature-params` of every signature read, in canonical form.
-    var canonical: [UInt8] = []
+    var canonical = ByteBuffer(capacity: 2048)
     /// form-md5: the parameters, decoded into `decoded`, sorted by name.
     var parameters: [FormParameter] = []
-    var decoded: [UInt8] = []
+    var decoded = ByteBuffer(capacity: 4096)
 
     package init() {
         components.reserveCapacity(64)
-        canonical.reserveCapacity(2048)
         parameters.reserveCapacity(64)
-        decoded.reserveCapacity(4096)
     }
 }

@@ -15,7 +15,7 @@ final class Gateway: Handler, @unchecked Sendable {
 
     private let gate: Gate
     private let backend: Backend
-    private let prefix: String
+    private let prefix: [UInt8]
     private let limits: Limits
     private let log: EventLog?
     private let clock: any TimeSource
@@ -30,7 +30,7 @@ final class Gateway: Handler, @unchecked Sendable {
     ) {
         self.gate = gate
         self.backend = backend
-        self.prefix = prefix
+        self.prefix = Array(prefix.utf8)
         self.limits = limits
         self.log = log
         self.clock = clock
@@ -39,7 +39,10 @@ final class Gateway: Handler, @unchecked Sendable {
 
     func handle(_ exchange: any Exchange) async {
         var event = RequestEvent(id: EventID(&events))
-        if await answerOwnRoute(exchange) { return record(event, exchange) }
+        if let answer = ownRoute(exchange.request) {
+            await exchange.respond(answer)
+            return record(event, exchange)
+        }
         do throws(Refusal) {
             try await takeBody(of: exchange)
             let caller = try await gate.judge(exchange.request)
@@ -68,7 +71,7 @@ final class Gateway: Handler, @unchecked Sendable {
                 throw Refusal(.tooLarge, "a body is limited to \(limits.bodyBytes) bytes")
             }
             exchange.request.isBodyWhole = false
-        } else {
+        } else if exchange.request.framing != .none {
             try await exchange.readWholeBody()
         }
     }
@@ -103,19 +106,16 @@ final class Gateway: Handler, @unchecked Sendable {
     }
 
     /// The authority's own routes. Only `health` so far; the rest of the prefix is kept from the upstream.
-    private func answerOwnRoute(_ exchange: any Exchange) async -> Bool {
-        let request = exchange.request
-        let path = request.head[request.path.range]
-        guard path.starts(with: prefix.utf8) else { return false }
-        let rest = path.dropFirst(prefix.utf8.count)
-        guard rest.isEmpty || rest.first == UInt8(ascii: "/") else { return false }
-        if rest.elementsEqual("/health".utf8) {
-            await exchange.respond(
-                Answer(status: 200, type: "application/json", body: Array("{\"status\":\"ok\"}\n".utf8)))
-        } else {
-            await exchange.respond(.notFound)
+    private func ownRoute(_ request: borrowing Request) -> Answer? {
+        let path = request.head.span.extracting(request.path.range)
+        guard path.count >= prefix.count else { return nil }
+        for index in prefix.indices where path[index] != prefix[index] { return nil }
+        let rest = String(decoding: request.head[request.path.range].dropFirst(prefix.count), as: UTF8.self)
+        switch rest {
+        case "/health": return Answer(status: 200, type: "application/json", body: Array("{\"status\":\"ok\"}\n".utf8))
+        case _ where rest.isEmpty || rest.hasPrefix("/"): return .notFound
+        default: return nil
         }
-        return true
     }
 }
 

@@ -14,7 +14,7 @@ final class Identity {
     func lines(for caller: Caller, event: EventID) -> [UInt8] {
         var lines = releaseLines(for: caller.release)
         lines.append(contentsOf: "Countersign-Event: ".utf8)
-        for index in event.bytes.indices { lines.append(event.bytes[index]) }
+        event.bytes.span.withUnsafeBufferPointer { lines.append(contentsOf: $0) }
         lines.append(contentsOf: "\r\n".utf8)
         return lines
     }

@@ -16,6 +16,12 @@ package enum Form {
     package struct Pair: BitwiseCopyable, Sendable {
         package var name: Slice
         package var value: Slice
+        package var spelling: Spelling
+    }
+
+    /// Most names and values stand for themselves; those need not be decoded byte by byte.
+    package enum Spelling: BitwiseCopyable, Sendable {
+        case plain, escaped
     }
 
     /// Walks the pairs of one text. The text is handed in at each step, so that the reader owns nothing.
@@ -30,24 +36,34 @@ package enum Form {
             guard position < text.count || (position == text.count && position > 0 && text[position - 1] == ampersand)
             else { return nil }
             let start = position
+            var end = start
             var equals = -1
-            while position < text.count, text[position] != ampersand {
-                if equals < 0, text[position] == UInt8(ascii: "=") { equals = position }
-                position += 1
+            var spelling = Spelling.plain
+            scan: while end < text.count {
+                switch text[end] {
+                case UInt8(ascii: "&"): break scan
+                case UInt8(ascii: "="): if equals < 0 { equals = end }
+                case UInt8(ascii: "%"), UInt8(ascii: "+"), 0: spelling = .escaped
+                default: break
+                }
+                end += 1
             }
-            guard position > start, equals != start else { throw Problem(at: start, expected: "a name") }
-            let end = position
+            guard end > start, equals != start else { throw Problem(at: start, expected: "a name") }
             position = end < text.count ? end + 1 : end + 2
             if equals < 0 { equals = end }
-            return Pair(name: Slice(start, equals), value: Slice(Swift.min(equals + 1, end), end))
+            return Pair(name: Slice(start, equals), value: Slice(Swift.min(equals + 1, end), end), spelling: spelling)
         }
     }
 
     /// Appends what `raw` stands for, and says where it went.
     package static func decode(
-        _ raw: Slice, of text: borrowing Span<UInt8>, into buffer: inout [UInt8]
+        _ raw: Slice, _ spelling: Spelling, of text: borrowing Span<UInt8>, into buffer: inout ByteBuffer
     ) throws(Problem) -> Slice {
         let start = buffer.count
+        if spelling == .plain {
+            buffer.append(text.extracting(raw.range))
+            return Slice(start, buffer.count)
+        }
         var index = raw.range.lowerBound
         let end = raw.range.upperBound
         while index < end {
@@ -57,8 +73,10 @@ package enum Form {
         return Slice(start, buffer.count)
     }
 
-    /// Whether `raw` stands for `name`, however it is escaped.
-    package static func matches(_ raw: Slice, of text: borrowing Span<UInt8>, _ name: StaticString) -> Bool {
+    /// Whether a pair's name stands for `name`, however it is escaped.
+    package static func isNamed(_ name: StaticString, _ pair: Pair, of text: borrowing Span<UInt8>) -> Bool {
+        let raw = pair.name
+        if pair.spelling == .plain { return text.extracting(raw.range).matches(name) }
         var index = raw.range.lowerBound
         let end = raw.range.upperBound
         for place in 0..<name.utf8CodeUnitCount {

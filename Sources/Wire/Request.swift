@@ -2,7 +2,7 @@
 ///
 /// Every part is a ``Slice`` of `head`, which keeps the request's own bytes: the target that was signed is the target
 /// that is forwarded, to the byte. Field names are lower-cased by the parser; nothing else is altered.
-package struct Request: Sendable {
+@usableFromInline package struct Request: Sendable {
     /// How the message says where its body ends. Source: RFC 9112 §6.
     package enum Framing: Sendable, Equatable {
         case none
@@ -10,10 +10,10 @@ package struct Request: Sendable {
         case chunked
     }
 
-    package struct Field: BitwiseCopyable, Sendable {
-        package var name: Slice
+    @usableFromInline package struct Field: BitwiseCopyable, Sendable {
+        @usableFromInline package var name: Slice
         /// Without the optional white space around it.
-        package var value: Slice
+        @usableFromInline package var value: Slice
 
         @inlinable package init(name: Slice, value: Slice) {
             self.name = name
@@ -24,7 +24,7 @@ package struct Request: Sendable {
     /// `http` or `https`, as the client reached the listener.
     package enum Transport: Sendable { case plain, tls }
 
-    package var head: [UInt8] = []
+    @usableFromInline package var head: [UInt8] = []
     package var method = Slice.empty
     /// The raw request target: origin form (`/path?query`) or `*`.
     package var target = Slice.empty
@@ -33,7 +33,7 @@ package struct Request: Sendable {
     package var query: Slice?
     /// The `Host` field's value (HTTP/2: `:authority`), as received.
     package var authority = Slice.empty
-    package var fields: [Field] = []
+    @usableFromInline package var fields: [Field] = []
     package var framing = Framing.none
     package var transport = Transport.tls
     /// 0 for HTTP/1.0, 1 for HTTP/1.1.

@@ -1,8 +1,10 @@
 /// A run of bytes named by its offsets into the buffer that holds it, so that a parsed request is one buffer and a
 /// table of numbers: nothing is copied, nothing can dangle.
-package struct Slice: BitwiseCopyable, Sendable, Hashable {
-    package var start: UInt32
-    package var end: UInt32
+///
+/// `@usableFromInline` on the type is what makes `@inlinable` work for other modules at `package` access.
+@usableFromInline package struct Slice: BitwiseCopyable, Sendable, Hashable {
+    @usableFromInline package var start: UInt32
+    @usableFromInline package var end: UInt32
 
     @inlinable package init(_ start: Int, _ end: Int) {
         self.start = UInt32(truncatingIfNeeded: start)

@@ -48,13 +48,14 @@ enum Mutation {
         let query = request.query.map { Array(request.head[$0.range]) } ?? []
         let text = request.matches(request.method, "POST") ? request.body : query
         var reader = Form.Reader()
-        var buffer: [UInt8] = []
+        var buffer = ByteBuffer(capacity: 256)
         var found: [[UInt8]] = []
         do throws(Form.Problem) {
             while let pair = try reader.next(in: text.span) {
-                let name = try Form.decode(pair.name, of: text.span, into: &buffer)
-                let value = try Form.decode(pair.value, of: text.span, into: &buffer)
-                found.append(Array(buffer[name.range]) + [0] + Array(buffer[value.range]))
+                let name = try Form.decode(pair.name, pair.spelling, of: text.span, into: &buffer)
+                let value = try Form.decode(pair.value, pair.spelling, of: text.span, into: &buffer)
+                let plain = [buffer.span.extracting(name.range).text, buffer.span.extracting(value.range).text]
+                found.append(Array(plain.joined(separator: "\0").utf8))
             }
         } catch {
             return nil

@@ -14,10 +14,11 @@ import Testing
             #expect(claim.mac.array == Hex.decode(form.sign))
             #expect(claim.keyID == KeyID(form.value("app_id")))
             #expect(claim.replayKey?.array == Array(form.value("rand").utf8))
-            #expect(claim.platform?.array == Array(form.value("plat").utf8))
-            #expect(claim.version?.array == Array(form.value("ver").utf8))
+            #expect(claim.contradiction(to: form.value("plat"), form.value("ver"), workspace) == nil)
+            #expect(claim.contradiction(to: form.value("plat"), "0", workspace) != nil)
+            #expect(claim.contradiction(to: "0", form.value("ver"), workspace) != nil)
             try FormMD5().spell(claim, request, &workspace)
-            #expect(shown(workspace.text) == form.stringToSign)
+            #expect(workspace.text.shown == form.stringToSign)
             let mac = SigningKey(form.key).mac(claim.algorithm, of: workspace.text)
             #expect(mac.array == Hex.decode(form.sign))
         }
@@ -90,12 +91,6 @@ import Testing
             var workspace = Workspace()
             _ = try FormMD5().claim(in: draft.request(), &workspace)
         }
-    }
-
-    private func shown(_ text: borrowing StringToSign) -> String {
-        let bytes = text.bytes
-        return String(decoding: bytes[..<text.secretOffset], as: UTF8.self) + "<secret>"
-            + String(decoding: bytes[text.secretOffset...], as: UTF8.self)
     }
 
     private func post(_ form: String) -> Draft {

@@ -62,13 +62,13 @@ import Testing
     private func pairs(of text: String) -> [[String]]? {
         let bytes = Array(text.utf8)
         var reader = Form.Reader()
-        var buffer: [UInt8] = []
+        var buffer = ByteBuffer(capacity: 256)
         var found: [[String]] = []
         do throws(Form.Problem) {
             while let pair = try reader.next(in: bytes.span) {
-                let name = try Form.decode(pair.name, of: bytes.span, into: &buffer)
-                let value = try Form.decode(pair.value, of: bytes.span, into: &buffer)
-                found.append([name, value].map { String(decoding: buffer[$0.range], as: UTF8.self) })
+                let name = try Form.decode(pair.name, pair.spelling, of: bytes.span, into: &buffer)
+                let value = try Form.decode(pair.value, pair.spelling, of: bytes.span, into: &buffer)
+                found.append([buffer.span.extracting(name.range).text, buffer.span.extracting(value.range).text])
             }
             return found
         } catch {

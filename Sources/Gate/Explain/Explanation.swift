@@ -109,12 +109,3 @@ package struct Explanation: Sendable {
         return "\(Hex.encode(digest.span)) (sha-256=:\(Base64.encode(digest.span, .standard)):)"
     }
 }
-
-extension StringToSign {
-    /// The text, with a mark where a secret goes.
-    fileprivate var shown: String {
-        guard secretOffset > 0 else { return bytes.span.text }
-        let bytes = bytes.span
-        return bytes.extracting(0..<secretOffset).text + "<secret>" + bytes.extracting(secretOffset..<bytes.count).text
-    }
-}

@@ -203,7 +203,7 @@ final class Connection: Exchange, @unchecked Sendable {
             guard request.body.count + piece.count <= limit else {
                 throw Refusal(.tooLarge, "a body without a length is limited to \(limit) bytes")
             }
-            request.body.append(contentsOf: piece.filled)
+            request.body.append(contentsOf: piece.filled.assumingMemoryBound(to: UInt8.self))
             piece.clear()
         }
     }

@@ -53,7 +53,7 @@ enum FieldLines {
             position += 1
             while bytes[position] == Octet.space || bytes[position] == Octet.tab { position += 1 }
             let valueStart = position
-            while Octet.isFieldValue(bytes[position]) { position += 1 }
+            position = Octet.endOfFieldValue(in: bytes, from: position)
             var valueEnd = position
             guard bytes[position] == Octet.carriageReturn, bytes[position + 1] == Octet.lineFeed else {
                 throw Refusal(.malformed, "a field value holds the control character \(hex(bytes[position]))")

@@ -80,7 +80,10 @@ package struct HeadParser {
         let fields = request.fields
         var head = request.head.mutableSpan
         for field in fields {
-            for index in field.name.range { head[index] = Octet.lowercased(head[index]) }
+            for index in field.name.range {
+                let byte = head[index]
+                if byte &- UInt8(ascii: "A") < 26 { head[index] = byte | 0x20 }
+            }
         }
     }
 

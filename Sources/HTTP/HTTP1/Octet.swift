@@ -19,6 +19,30 @@ enum Octet {
         (byte >= 0x20 && byte != 0x7F) || byte == tab
     }
 
+    /// The first byte from `start` on that a field value may not hold; eight at a time, for most of a head is values.
+    static func endOfFieldValue(in bytes: Span<UInt8>, from start: Int) -> Int {
+        let raw = bytes.bytes
+        var position = start
+        while position + 8 <= raw.byteCount {
+            let word = raw.unsafeLoadUnaligned(fromByteOffset: position, as: UInt64.self)
+            // The top bit of each byte that is a control character. A borrow can set one too many, but only above a true
+            // one, and the lowest is the one that is taken.
+            let delete = word ^ (ones &* 0x7F)
+            let hits = ((word &- ones &* 0x20) & ~word | (delete &- ones) & ~delete) & (ones &* 0x80)
+            guard hits != 0 else {
+                position += 8
+                continue
+            }
+            position += hits.trailingZeroBitCount >> 3
+            guard bytes[position] == tab else { return position }
+            position += 1
+        }
+        while position < bytes.count, isFieldValue(bytes[position]) { position += 1 }
+        return position
+    }
+
+    private static var ones: UInt64 { 0x0101_0101_0101_0101 }
+
     /// What a request target may hold: visible ASCII but `#`, for a fragment has no place on the wire.
     @inline(__always) static func isTarget(_ byte: UInt8) -> Bool {
         byte > 0x20 && byte < 0x7F && byte != UInt8(ascii: "#")

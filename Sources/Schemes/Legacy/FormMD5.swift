@@ -49,7 +49,7 @@ package struct FormMD5: Scheme {
     /// All parameters but `sign`, and `private_key` where it belongs among them. Names are sorted by bytes; nothing is
     /// escaped.
     package func spell(_ claim: Claim, _ request: Request, _ workspace: inout Workspace) throws(Refusal) {
-        var text = workspace.text.cleared()
+        var text = workspace.text.takeBytes()
         var secretOffset = -1
         for parameter in workspace.parameters {
             let name = workspace.decoded.span.extracting(parameter.name.range)
@@ -63,11 +63,10 @@ package struct FormMD5: Scheme {
             text.append(workspace.decoded.span.extracting(parameter.value.range))
         }
         if secretOffset < 0 { secretOffset = appendPrivateKey(to: &text) }
-        workspace.text.bytes = text
-        workspace.text.secretOffset = secretOffset
+        workspace.text.put(back: &text, secretAt: secretOffset)
     }
 
-    private func appendPrivateKey(to text: inout [UInt8]) -> Int {
+    private func appendPrivateKey(to text: inout ByteBuffer) -> Int {
         if !text.isEmpty { text.append(UInt8(ascii: "&")) }
         text.append("private_key=")
         return text.count
@@ -111,10 +110,14 @@ package struct FormMD5: Scheme {
             var reader = Form.Reader()
             // What cannot be read further is for `claim` to refuse; here the names so far say whose request it is.
             while let pair = try? reader.next(in: text) {
-                if Form.matches(pair.name, of: text, "app_id") { appID = true }
-                for name: StaticString in ["sign", "rand", "timestamp"] where Form.matches(pair.name, of: text, name) {
+                if Form.isNamed("app_id", pair, of: text) {
+                    appID = true
+                } else if Form.isNamed("sign", pair, of: text) || Form.isNamed("rand", pair, of: text)
+                    || Form.isNamed("timestamp", pair, of: text)
+                {
                     other = true
                 }
+                if appID && other { return }
             }
         }
     }

@@ -7,15 +7,15 @@ enum FormParameters {
     /// Fills `workspace.parameters`. Every name occurs once.
     static func read(_ text: borrowing Span<UInt8>, _ workspace: inout Workspace) throws(Refusal) {
         workspace.parameters.removeAll(keepingCapacity: true)
-        workspace.decoded.removeAll(keepingCapacity: true)
+        workspace.decoded.clear()
         var reader = Form.Reader()
         do throws(Form.Problem) {
             while let pair = try reader.next(in: text) {
                 guard workspace.parameters.count < most else {
                     throw Form.Problem(at: Int(pair.name.start), expected: "at most \(most) parameters")
                 }
-                let name = try Form.decode(pair.name, of: text, into: &workspace.decoded)
-                let value = try Form.decode(pair.value, of: text, into: &workspace.decoded)
+                let name = try Form.decode(pair.name, pair.spelling, of: text, into: &workspace.decoded)
+                let value = try Form.decode(pair.value, pair.spelling, of: text, into: &workspace.decoded)
                 workspace.parameters.append(FormParameter(name: name, value: value, workspace.decoded.span))
             }
         } catch {

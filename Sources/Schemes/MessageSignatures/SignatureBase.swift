@@ -3,7 +3,7 @@ import CountersignWire
 extension MessageSignatures {
     /// The signature base. Source: RFC 9421 §2.5.
     package func spell(_ claim: Claim, _ request: Request, _ workspace: inout Workspace) throws(Refusal) {
-        var text = workspace.text.cleared()
+        var text = workspace.text.takeBytes()
         for index in workspace.signature.components.range {
             let component = workspace.components[index]
             text.append(workspace.canonical.span.extracting(component.identifier.range))
@@ -13,12 +13,12 @@ extension MessageSignatures {
         }
         text.append("\"@signature-params\": ")
         text.append(workspace.canonical.span.extracting(workspace.signature.parameters.range))
-        workspace.text.bytes = text
+        workspace.text.put(back: &text, secretAt: 0)
     }
 
     /// Source: RFC 9421 §2.1 for fields, §2.2 for what is derived.
     private func value(
-        of component: Component, _ request: Request, _ names: borrowing Span<UInt8>, into text: inout [UInt8]
+        of component: Component, _ request: Request, _ names: borrowing Span<UInt8>, into text: inout ByteBuffer
     ) {
         let head = request.head.span
         switch component.kind {
@@ -44,7 +44,7 @@ extension MessageSignatures {
     }
 
     private func otherLines(
-        of component: Component, _ request: Request, _ names: borrowing Span<UInt8>, into text: inout [UInt8]
+        of component: Component, _ request: Request, _ names: borrowing Span<UInt8>, into text: inout ByteBuffer
     ) {
         let name = names.extracting(component.name.range)
         for field in request.fields[(Int(component.firstLine) + 1)...] {
@@ -55,7 +55,7 @@ extension MessageSignatures {
     }
 
     /// Lower-case, without the port that goes without saying. Source: RFC 9421 §2.2.3.
-    private func authority(of request: Request, into text: inout [UInt8]) {
+    private func authority(of request: Request, into text: inout ByteBuffer) {
         let host = Authority.normalised(
             request.head.span.extracting(request.authority.range), without: request.transport.defaultPortSuffix)
         for index in 0..<host.count { text.append(ASCII.lowercased(host[index])) }

@@ -22,7 +22,7 @@ struct SignatureInput: BitwiseCopyable {
     /// Reads every signature and keeps the one with our tag; without one, the only one that has no tag.
     static func read(_ request: Request, _ workspace: inout Workspace) throws(Refusal) {
         workspace.components.removeAll(keepingCapacity: true)
-        workspace.canonical.removeAll(keepingCapacity: true)
+        workspace.canonical.clear()
         var ours: SignatureInput?
         var untagged: SignatureInput?
         var count = 0
@@ -141,7 +141,7 @@ struct SignatureInput: BitwiseCopyable {
     }
 }
 
-extension Array<UInt8> {
+extension ByteBuffer {
     /// Writes a parameter as RFC 9651 §4.1.1.2 serialises it.
     fileprivate mutating func append(
         parameter key: Slice, _ value: StructuredField.BareItem, of reader: borrowing StructuredField

@@ -1,26 +1,3 @@
-/// Appending runs of bytes to a buffer that is kept from one request to the next.
-extension Array<UInt8> {
-    @inlinable package mutating func append(_ bytes: borrowing Span<UInt8>) {
-        bytes.withUnsafeBufferPointer { append(contentsOf: $0) }
-    }
-
-    @inlinable package mutating func append(_ text: StaticString) {
-        append(contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
-    }
-
-    /// The decimal digits of `number`.
-    @inlinable package mutating func append(decimal number: Int64) {
-        if number < 0 { append(UInt8(ascii: "-")) }
-        var rest = number.magnitude
-        let start = count
-        repeat {
-            append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10))
-            rest /= 10
-        } while rest > 0
-        self[start...].reverse()
-    }
-}
-
 extension Span<UInt8> {
     /// Byte for byte. For public bytes only: the time taken tells where they differ.
     @inlinable package func matches(_ text: StaticString) -> Bool {
