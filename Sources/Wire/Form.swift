@@ -80,6 +80,8 @@ package enum Form {
     /// Whether a pair's name stands for `name`, however it is escaped.
     package static func isNamed(_ name: StaticString, _ pair: Pair, of text: borrowing Span<UInt8>) -> Bool {
         let raw = pair.name
+        // No spelling is shorter than what it stands for.
+        guard raw.count >= name.utf8CodeUnitCount else { return false }
         if pair.spelling == .plain { return text.extracting(raw.range).matches(name) }
         var index = raw.range.lowerBound
         let end = raw.range.upperBound

@@ -1,10 +1,10 @@
-/// Up to 128 bytes held inline: digests, MACs and nonces pass from hand to hand without an allocation.
+/// Up to 64 bytes held inline: digests, MACs and nonces pass from hand to hand without an allocation.
 ///
 /// One size for all: a generic capacity would cost more, in run-time metadata, than the bytes it saves.
 package struct ShortBytes: Sendable {
-    package static let longest = 128
+    package static let longest = 64
 
-    private var storage: InlineArray<128, UInt8>
+    private var storage: InlineArray<64, UInt8>
     private var used: Int
 
     package init() {

@@ -27,18 +27,18 @@ enum FormParameters {
                     throw Form.Problem(at: Int(pair.name.start), expected: "at most \(most) parameters")
                 }
                 parameters.append(FormParameter(name: pair.name, value: pair.value, spelling: pair.spelling))
-                if Form.isNamed("app_id", pair, of: text) {
-                    scan.hasAppID = true
-                } else if Form.isNamed("sign", pair, of: text) || Form.isNamed("rand", pair, of: text)
-                    || Form.isNamed("timestamp", pair, of: text)
-                {
-                    scan.hasOther = true
-                }
+                if Form.isNamed("app_id", pair, of: text) { scan.hasAppID = true }
+                if !scan.hasOther { scan.hasOther = isTelling(pair, of: text) }
             }
         } catch {
             scan.problem = error
         }
         return scan
+    }
+
+    private static func isTelling(_ pair: Form.Pair, of text: Span<UInt8>) -> Bool {
+        Form.isNamed("sign", pair, of: text) || Form.isNamed("rand", pair, of: text)
+            || Form.isNamed("timestamp", pair, of: text)
     }
 
     static func refusal(_ problem: Form.Problem) -> Refusal {

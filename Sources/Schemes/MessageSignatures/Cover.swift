@@ -67,7 +67,7 @@ extension MessageSignatures {
         guard component.lines > 0 else {
             throw Refusal(.badSignature, "the signature covers \"\(name.text)\", which the request does not have")
         }
-        seen.note(name)
+        seen.note(name, component)
         return mask
     }
 }
@@ -76,16 +76,19 @@ extension MessageSignatures {
 private struct Seen {
     /// A bit for each ``Component/Kind``.
     var derived: UInt16 = 0
-    var release = false
+    var release: Component?
     var contentDigest = false
     var contentType = false
     var idempotencyKey = false
 
-    mutating func note(_ field: borrowing Span<UInt8>) {
-        if field.matches("countersign-release") { release = true }
-        if field.matches("content-digest") { contentDigest = true }
-        if field.matches("content-type") { contentType = true }
-        if field.matches("idempotency-key") { idempotencyKey = true }
+    mutating func note(_ name: borrowing Span<UInt8>, _ component: Component) {
+        switch name.count {
+        case 12 where name.matches("content-type"): contentType = true
+        case 14 where name.matches("content-digest"): contentDigest = true
+        case 15 where name.matches("idempotency-key"): idempotencyKey = true
+        case 19 where name.matches("countersign-release"): release = component
+        default: break
+        }
     }
 
     /// Source: docs/protocol.md, "A signed request".
@@ -98,9 +101,9 @@ private struct Seen {
         require(.authority, .authority)
         require(.path, .path)
         require(.query, .query)
-        if !release {
+        if release == nil {
             lacking.insert(.release)
-        } else if !isRelease(claim.keyID, in: request) {
+        } else if !isRelease(claim.keyID, request) {
             lacking.insert(.releaseValue)
         }
         for field in request.fields {
@@ -112,8 +115,9 @@ private struct Seen {
         return lacking
     }
 
-    private func isRelease(_ keyID: KeyID, in request: Request) -> Bool {
-        guard let value = request.value(of: "countersign-release") else { return false }
+    private func isRelease(_ keyID: KeyID, _ request: Request) -> Bool {
+        guard let release, release.lines == 1 else { return false }
+        let value = request.fields[Int(release.firstLine)].value
         return request.head.span.extracting(value.range).matches(keyID.bytes)
     }
 }
