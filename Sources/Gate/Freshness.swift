@@ -24,18 +24,17 @@ package struct Freshness: Sendable {
 
     /// `now` in whole Unix seconds.
     package func check(_ proof: consuming Proof, at now: Int64) throws(Refusal) -> Fresh {
-        let created = try judge(proof.claim, proof.release.policy, at: now)
+        let created = try judge(proof.claim, proof.release.allowance, at: now)
         return Fresh(proof, created: created, now: now)
     }
 
     /// When the claim says it was made, if that is within the policy's window; nil where the scheme does not say.
-    func judge(_ claim: Claim, _ policy: Policy, at now: Int64) throws(Refusal) -> Int64? {
-        let created = claim.created.instant(in: policy)
+    func judge(_ claim: Claim, _ allowance: Allowance, at now: Int64) throws(Refusal) -> Int64? {
+        let created = claim.created.instant(allowance)
         if let created {
-            let window = Int64(policy.window(for: claim.scheme))
             let (age, overflow) = now.subtractingReportingOverflow(created)
-            guard !overflow, age.magnitude <= UInt64(max(window, 0)) else {
-                throw Refusal(.stale, Freshness.describe(created: created, now: now, window: window))
+            guard !overflow, age.magnitude <= allowance.window.magnitude else {
+                throw Refusal(.stale, Freshness.describe(created: created, now: now, window: allowance.window))
             }
         }
         if let expires = claim.expires, expires <= now {
@@ -54,11 +53,11 @@ package struct Freshness: Sendable {
 
 extension Claim.Created {
     /// Whole Unix seconds; nil where the scheme does not sign a time.
-    func instant(in policy: Policy) -> Int64? {
+    func instant(_ allowance: Allowance) -> Int64? {
         switch self {
         case .unix(let seconds): return seconds
         case .wallClock(let seconds):
-            let (instant, overflow) = seconds.subtractingReportingOverflow(Int64(policy.timezoneOffset))
+            let (instant, overflow) = seconds.subtractingReportingOverflow(allowance.timezoneOffset)
             return overflow ? seconds : instant
         case .unsigned: return nil
         }

@@ -23,6 +23,8 @@ package final class ReleaseKey: Sendable {
     package let scheme: SchemeName
     package let policy: Policy
     package let retirement: Retirement?
+    /// What the policy says of this key's scheme, looked up once.
+    let allowance: Allowance
     /// The secret made ready for this scheme's MAC.
     package let key: SigningKey
 
@@ -37,7 +39,23 @@ package final class ReleaseKey: Sendable {
         self.scheme = scheme
         self.policy = policy
         self.retirement = retirement
+        allowance = Allowance(policy, scheme)
         self.key = SigningKey(secret)
+    }
+}
+
+/// What a policy says of one scheme.
+struct Allowance: Sendable {
+    let isAllowed: Bool
+    /// Seconds either side of now.
+    let window: Int64
+    /// Seconds east of UTC of clocks that send no zone.
+    let timezoneOffset: Int64
+
+    init(_ policy: Policy, _ scheme: SchemeName) {
+        isAllowed = policy.schemes.contains(scheme)
+        window = Int64(max(policy.window(for: scheme), 0))
+        timezoneOffset = Int64(policy.timezoneOffset)
     }
 }
 

@@ -32,7 +32,7 @@ package struct Verify: Sendable {
         guard verdict == .equal else {
             throw Refusal(.badSignature, "the MAC of the \(claim.scheme.rawValue) string to sign differs")
         }
-        guard release.policy.schemes.contains(claim.scheme) else {
+        guard release.allowance.isAllowed else {
             throw Refusal(.schemeNotAllowed, "app \(release.app) does not allow \(claim.scheme.rawValue)")
         }
         guard claim.shortfalls.isEmpty else {

@@ -17,17 +17,15 @@ package struct Registry: Sendable {
     /// The claim of the one scheme whose signs the request bears. With two, somebody could choose by which of them it
     /// is judged; so that is refused.
     package func claim(in request: Request, _ workspace: inout Workspace) throws(Refusal) -> Claim {
-        var found: Claim?
-        for scheme in schemes {
-            guard let claim = try scheme.claim(in: request, &workspace) else { continue }
-            if let found {
+        for index in schemes.indices {
+            guard let claim = try schemes[index].claim(in: request, &workspace) else { continue }
+            for other in schemes[(index + 1)...] where other.trace(in: request) == .present {
                 throw Refusal(
                     .malformed,
-                    "signs of two schemes, \(found.scheme.rawValue) and \(claim.scheme.rawValue); expected one")
+                    "signs of two schemes, \(claim.scheme.rawValue) and \(other.name.rawValue); expected one")
             }
-            found = claim
+            return claim
         }
-        if let found { return found }
         for scheme in schemes where scheme.trace(in: request) == .outOfReach {
             throw Refusal(.tooLarge, "\(scheme.name.rawValue) signs inside the body, which is too large to be held")
         }

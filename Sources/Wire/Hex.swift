@@ -16,7 +16,8 @@ package enum Hex {
         var bytes = ShortBytes()
         var index = 0
         while index < text.count {
-            guard let high = value(text[index]), let low = value(text[index + 1]) else { return nil }
+            let (high, low) = (value(text[index]), value(text[index + 1]))
+            guard high | low < 16 else { return nil }
             guard bytes.append(high << 4 | low) else { return nil }
             index += 2
         }
@@ -29,7 +30,8 @@ package enum Hex {
         guard digits.count.isMultiple(of: 2) else { return nil }
         var bytes: [UInt8] = []
         for index in stride(from: 0, to: digits.count, by: 2) {
-            guard let high = value(digits[index]), let low = value(digits[index + 1]) else { return nil }
+            let (high, low) = (value(digits[index]), value(digits[index + 1]))
+            guard high | low < 16 else { return nil }
             bytes.append(high << 4 | low)
         }
         return bytes
@@ -39,11 +41,13 @@ package enum Hex {
         value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") - 10 + value
     }
 
-    private static func value(_ digit: UInt8) -> UInt8? {
-        switch digit {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
-        default: nil
-        }
+    // For each ASCII character 48 and its value, as a character; `~`, whose value is too high, for all that are none.
+    private static let values: StaticString =
+        "~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~0123456789~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~:;<=>?~~~~~~~~~~~~~~~~~~~~~~~~~"
+
+    /// Four bits; 16 or more where the character is no lower-case digit.
+    @inline(__always)
+    private static func value(_ digit: UInt8) -> UInt8 {
+        digit < 128 ? values.utf8Start[Int(digit)] &- 48 : 255
     }
 }

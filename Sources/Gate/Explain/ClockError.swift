@@ -4,18 +4,17 @@ import CountersignSchemes
 struct ClockError: CustomStringConvertible {
     let description: String
 
-    init?(_ claim: Claim, _ policy: Policy, _ now: Int64) {
+    init?(_ claim: Claim, _ allowance: Allowance, _ now: Int64) {
         // Times beyond all calendars are not worth a diagnosis, and would overflow below.
-        guard let created = claim.created.instant(in: policy), created.magnitude < 1 << 53, now.magnitude < 1 << 53 else {
+        guard let created = claim.created.instant(allowance), created.magnitude < 1 << 53, now.magnitude < 1 << 53 else {
             return nil
         }
-        let window = Int64(policy.window(for: claim.scheme))
-        if case .unix(let seconds) = claim.created, abs(seconds / 1000 - now) <= max(window, 1) {
+        if case .unix(let seconds) = claim.created, abs(seconds / 1000 - now) <= max(allowance.window, 1) {
             description = "created is in milliseconds; expected whole seconds"
             return
         }
         let ahead = created - now
-        guard ahead.magnitude > UInt64(max(window, 0)) else { return nil }
+        guard ahead.magnitude > allowance.window.magnitude else { return nil }
         let amount = "\(ahead.magnitude) s \(ahead > 0 ? "ahead of" : "behind") the time it is judged by"
         // Zones differ by whole quarters of an hour, up to fourteen hours.
         let quarters = (ahead + (ahead > 0 ? 450 : -450)) / 900

@@ -83,10 +83,11 @@ package struct Explanation: Sendable {
             throw error
         }
         guard let now = question.at else { return }
+        let allowance = Allowance(question.policy, question.scheme)
         do throws(Refusal) {
-            _ = try Freshness().judge(claim, question.policy, at: now)
+            _ = try Freshness().judge(claim, allowance, at: now)
         } catch {
-            cause = ClockError(claim, question.policy, now)?.description
+            cause = ClockError(claim, allowance, now)?.description
             throw error
         }
     }

@@ -23,15 +23,14 @@ package struct FormMD5: Scheme {
     package func trace(in request: Request) -> Trace {
         guard let place = place(of: request) else { return .absent }
         if place == .body, !request.isBodyWhole { return .outOfReach }
-        var parameters: [FormParameter] = []
-        return FormParameters.scan(text(at: place, of: request), &parameters).isSigned ? .present : .absent
+        return FormParameters.Names(in: text(at: place, of: request)).areSigned ? .present : .absent
     }
 
     package func claim(in request: Request, _ workspace: inout Workspace) throws(Refusal) -> Claim? {
         guard let place = place(of: request), request.isBodyWhole || place != .body else { return nil }
         let text = text(at: place, of: request)
         let scan = FormParameters.scan(text, &workspace.parameters)
-        guard scan.isSigned else { return nil }
+        guard scan.names.areSigned else { return nil }
         if let problem = scan.problem { throw FormParameters.refusal(problem) }
         switch place {
         case .body:
@@ -101,8 +100,7 @@ package struct FormMD5: Scheme {
     }
 
     private func refuseBaseNames(in query: Span<UInt8>) throws(Refusal) {
-        var parameters: [FormParameter] = []
-        guard FormParameters.scan(query, &parameters).hasNoBaseName else {
+        guard FormParameters.Names(in: query).areForeign else {
             throw Refusal(.malformed, "signed parameters in the body, and more of their names in the query")
         }
     }

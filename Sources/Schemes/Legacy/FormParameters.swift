@@ -4,22 +4,42 @@ import CountersignWire
 enum FormParameters {
     static let most = 256
 
-    /// What a first look at a form finds.
-    struct Scan {
-        fileprivate var hasAppID = false
-        fileprivate var hasOther = false
-        /// Where the form could not be read further.
-        var problem: Form.Problem?
+    /// Which of the scheme's own names occur, however they are escaped.
+    struct Names {
+        private var hasAppID = false
+        private var hasTelling = false
+        private var isCut = false
 
         /// Whether somebody signs here, well or badly.
-        var isSigned: Bool { hasAppID && hasOther }
-        var hasNoBaseName: Bool { !hasAppID && !hasOther && problem == nil }
+        var areSigned: Bool { hasAppID && hasTelling }
+        /// Whether there are none; a text that cannot be read to its end may have some.
+        var areForeign: Bool { !hasAppID && !hasTelling && !isCut }
+
+        init() {}
+
+        /// As far as the text can be read.
+        init(in text: Span<UInt8>) {
+            var reader = Form.Reader()
+            do throws(Form.Problem) {
+                while let pair = try reader.next(in: text) { note(pair, of: text) }
+            } catch {
+                isCut = true
+            }
+        }
+
+        mutating func note(_ pair: Form.Pair, of text: Span<UInt8>) {
+            if !hasAppID { hasAppID = Form.isNamed("app_id", pair, of: text) }
+            if !hasTelling {
+                hasTelling = Form.isNamed("sign", pair, of: text) || Form.isNamed("rand", pair, of: text)
+                    || Form.isNamed("timestamp", pair, of: text)
+            }
+        }
     }
 
-    /// Finds names and values as they are written, by their places in `text`.
-    static func scan(_ text: Span<UInt8>, _ parameters: inout [FormParameter]) -> Scan {
+    /// Finds names and values as they are written, by their places in `text`; and where it could not be read further.
+    static func scan(_ text: Span<UInt8>, _ parameters: inout [FormParameter]) -> (names: Names, problem: Form.Problem?) {
         parameters.removeAll(keepingCapacity: true)
-        var scan = Scan()
+        var names = Names()
         var reader = Form.Reader()
         do throws(Form.Problem) {
             while let pair = try reader.next(in: text) {
@@ -27,18 +47,12 @@ enum FormParameters {
                     throw Form.Problem(at: Int(pair.name.start), expected: "at most \(most) parameters")
                 }
                 parameters.append(FormParameter(name: pair.name, value: pair.value, spelling: pair.spelling))
-                if Form.isNamed("app_id", pair, of: text) { scan.hasAppID = true }
-                if !scan.hasOther { scan.hasOther = isTelling(pair, of: text) }
+                names.note(pair, of: text)
             }
         } catch {
-            scan.problem = error
+            return (names, error)
         }
-        return scan
-    }
-
-    private static func isTelling(_ pair: Form.Pair, of text: Span<UInt8>) -> Bool {
-        Form.isNamed("sign", pair, of: text) || Form.isNamed("rand", pair, of: text)
-            || Form.isNamed("timestamp", pair, of: text)
+        return (names, nil)
     }
 
     static func refusal(_ problem: Form.Problem) -> Refusal {
