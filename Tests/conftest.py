@@ -17,6 +17,20 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         pytest.exit(f"{BINARY} is not there; script/setup builds it", returncode=3)
 
 
+NOTES: list[str] = []
+
+
+@pytest.fixture(scope="session")
+def note():
+    """Says a measured figure, which is shown behind the tests whether they pass or not."""
+    return NOTES.append
+
+
+def pytest_terminal_summary(terminalreporter) -> None:
+    for text in NOTES:
+        terminalreporter.write_line(f"measured: {text}")
+
+
 @pytest.fixture(scope="session")
 def is_long(request: pytest.FixtureRequest) -> bool:
     return request.config.getoption("--long")

@@ -213,7 +213,7 @@ def test_wrong_options_are_exit_2(tmp_path, options, named):
 
 @pytest.mark.parametrize("content, named", [
     ("{", "settings.json"), ('{"listen": 7}', "listen"), ('{"nonsense": 1}', "nonsense"), ("[]", "settings.json"),
-    ('{"workers": 1, "workers": 2}', "twice"),
+    ('{"workers": 1, "workers": 2}', "workers"),
 ], ids=["cut", "a wrong type", "an unknown key", "not an object", "twice"])
 def test_a_wrong_settings_file(tmp_path, content, named):
     path = tmp_path / "settings.json"

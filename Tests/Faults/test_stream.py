@@ -90,12 +90,13 @@ class Memory:
 
 
 @pytest.fixture(scope="module", params=["tls", "plain"])
-def streaming(request, tmp_path_factory):
+def streaming(request, tmp_path_factory, note):
     options = ("--tls", "off") if request.param == "plain" else ()
     sink = Sink()
     with sink, Gateway(tmp_path_factory.mktemp("stream"), *options, "--upstream", sink.url) as running:
         running.add_app("demo")
         running.key, running.sink = running.add_release(), sink
+        running.note = lambda what, grown: note(f"{what}, {request.param}: memory moved by {grown / MIB:.2f} MiB")
         # Warm: what is allocated once, at the first large body, is not growth.
         upload(running, 4)
         yield running
@@ -126,6 +127,7 @@ def test_an_upload(streaming, size):
     for _ in range(size):
         expected.update(PIECE)
     assert (streaming.sink.size, streaming.sink.digest) == (size * MIB, expected.hexdigest())
+    streaming.note(f"upload of {size} MiB", grown)
     assert grown <= FLAT, f"grew by {grown / MIB:.1f} MiB"
 
 
@@ -168,6 +170,7 @@ def test_a_download(streaming, size):
     for _ in range(size):
         expected.update(PIECE)
     assert sha.hexdigest() == expected.hexdigest()
+    streaming.note(f"download of {size} MiB", grown)
     assert grown <= FLAT, f"grew by {grown / MIB:.1f} MiB"
 
 
@@ -184,6 +187,7 @@ def test_slow_readers_do_not_grow_it(streaming):
     for connection in readers:
         assert connection.sock.recv(16), "it was not being served"
         connection.sock.close()
+    streaming.note("eight readers that read nothing", grown)
     assert grown <= FLAT, f"grew by {grown / MIB:.1f} MiB"
 
 

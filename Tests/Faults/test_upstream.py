@@ -53,6 +53,28 @@ def test_what_the_backend_sees(front, backend):
     assert front.event(seen.get("countersign-event"))
 
 
+@pytest.mark.parametrize("field", [
+    ("te", "trailers"), ("upgrade", "h2c"), ("trailer", "x-t"), ("keep-alive", "timeout=9"), ("proxy-connection", "close"),
+    ("proxy-authorization", "Basic eDp5"), ("countersign-account", "1"), ("countersign_account", "1"),
+    ("countersign-event", "1"), ("countersign", "1"),
+], ids=lambda field: field[0])
+def test_what_ends_here_ends_here_even_if_it_is_signed(front, backend, field):
+    """A signature makes no field of this hop, and none of those that only we say, fit to go on."""
+    answer = front.send(front.key.request(fields=[field]))
+    if answer.status != 200:
+        assert answer.status == 400 and not backend.seen, answer
+        return
+    seen, = backend.wait(1)
+    assert (field[0], field[1]) not in seen.fields
+
+
+def test_a_field_that_connection_names_ends_here(front, backend):
+    request = front.key.request(fields=[("x-hop", "1"), ("x-stays", "1")])
+    assert front.send(request.replace(b"\r\nHost:", b"\r\nConnection: X-Hop\r\nHost:", 1)).status == 200
+    seen, = backend.wait(1)
+    assert seen.get("x-stays") == "1" and seen.get("x-hop") is None
+
+
 def test_chunks_in_and_trailers_dropped(front, backend):
     head = front.key.head("POST", "/c", body=BODY, length="Transfer-Encoding: chunked")
     answer = front.send(head + b"5\r\n" + BODY[:5] + b"\r\n7\r\n" + BODY[5:] + b"\r\n0\r\nX-Trailer: 1\r\n\r\n")
