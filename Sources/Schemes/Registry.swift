@@ -17,23 +17,20 @@ package struct Registry: Sendable {
     /// The claim of the one scheme whose signs the request bears. With two, somebody could choose by which of them it
     /// is judged; so that is refused.
     package func claim(in request: Request, _ workspace: inout Workspace) throws(Refusal) -> Claim {
-        var found: (any Scheme)?
-        var outOfReach = false
+        var found: Claim?
         for scheme in schemes {
-            switch scheme.trace(in: request) {
-            case .absent: continue
-            case .outOfReach: outOfReach = true
-            case .present:
-                if let found {
-                    throw Refusal(
-                        .malformed,
-                        "signs of two schemes, \(found.name.rawValue) and \(scheme.name.rawValue); expected one")
-                }
-                found = scheme
+            guard let claim = try scheme.claim(in: request, &workspace) else { continue }
+            if let found {
+                throw Refusal(
+                    .malformed,
+                    "signs of two schemes, \(found.scheme.rawValue) and \(claim.scheme.rawValue); expected one")
             }
+            found = claim
         }
-        if let found { return try found.claim(in: request, &workspace) }
-        if outOfReach { throw Refusal(.tooLarge, "the scheme signs inside the body, which is too large to be held") }
+        if let found { return found }
+        for scheme in schemes where scheme.trace(in: request) == .outOfReach {
+            throw Refusal(.tooLarge, "\(scheme.name.rawValue) signs inside the body, which is too large to be held")
+        }
         throw Refusal(.unsigned, "no Signature-Input, and no parameters of a legacy scheme")
     }
 

@@ -11,8 +11,8 @@ package protocol Scheme: Sendable {
     /// Whether the request bears signs of this scheme, well formed or not.
     func trace(in request: Request) -> Trace
 
-    /// Reads the signature, and leaves in `workspace` what ``spell(_:_:_:)`` needs. Asked only where there is a trace.
-    func claim(in request: Request, _ workspace: inout Workspace) throws(Refusal) -> Claim
+    /// Reads the signature, and leaves in `workspace` what ``spell(_:_:_:)`` needs. Nil where there is no trace of one.
+    func claim(in request: Request, _ workspace: inout Workspace) throws(Refusal) -> Claim?
 
     /// Writes the string to sign into `workspace.text`.
     func spell(_ claim: Claim, _ request: Request, _ workspace: inout Workspace) throws(Refusal)

@@ -8,8 +8,6 @@ package struct Workspace: ~Copyable, Sendable {
     /// message-signatures: the signature that was chosen, and what it names.
     var signature = SignatureInput()
     var components: [Component] = []
-    /// message-signatures: `@signature-params` of every signature read, in canonical form.
-    var canonical = ByteBuffer(capacity: 2048)
     /// form-md5: the parameters, decoded into `decoded`, sorted by name.
     var parameters: [FormParameter] = []
     var decoded = ByteBuffer(capacity: 4096)

@@ -61,24 +61,42 @@ package enum Base64 {
             if end > 0, text[end - 1] == UInt8(ascii: "=") { end -= 1 }
             if end > 0, end < text.count, text[end - 1] == UInt8(ascii: "=") { end -= 1 }
         }
-        guard end % 4 != 1 else { return false }
-        var group: UInt32 = 0
-        for index in 0..<end {
-            guard let six = value(text[index], alphabet) else { return false }
-            group = group << 6 | UInt32(six)
-            // 6, 12, 18, 24 bits: a byte is complete after all but the first letter of a group.
-            switch index & 3 {
-            case 1: if !emit(UInt8(truncatingIfNeeded: group >> 4)) { return false }
-            case 2: if !emit(UInt8(truncatingIfNeeded: group >> 2)) { return false }
-            case 3: if !emit(UInt8(truncatingIfNeeded: group)) { return false }
-            default: break
+        let tail = end & 3
+        guard tail != 1 else { return false }
+        let table = alphabet == .standard ? standardValues : urlValues
+        var index = 0
+        while index < end - tail {
+            let (first, second) = (value(text[index], table), value(text[index + 1], table))
+            let (third, fourth) = (value(text[index + 2], table), value(text[index + 3], table))
+            guard first | second | third | fourth < 64 else { return false }
+            guard emit(first << 2 | second >> 4), emit(second << 4 | third >> 2), emit(third << 6 | fourth) else {
+                return false
             }
+            index += 4
         }
-        switch end & 3 {
-        case 2: return group & 15 == 0
-        case 3: return group & 3 == 0
-        default: return true
-        }
+        guard tail > 0 else { return true }
+        let (first, second) = (value(text[index], table), value(text[index + 1], table))
+        let third = tail == 3 ? value(text[index + 2], table) : 0
+        guard first | second | third < 64, emit(first << 2 | second >> 4) else { return false }
+        // The bits that are left over are zeros, or the value would have another spelling.
+        guard tail == 3 else { return second & 15 == 0 }
+        return third & 3 == 0 && emit(second << 4 | third >> 2)
+    }
+
+    /// Whether `byte` is a letter of the standard alphabet.
+    @inline(__always)
+    static func isLetter(_ byte: UInt8) -> Bool { value(byte, standardValues) < 64 }
+
+    // For each ASCII character 48 and its value, as a character; `~`, whose value is too high, for all that are none.
+    private static let standardValues: StaticString =
+        "~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~n~~~odefghijklm~~~~~~~0123456789:;<=>?@ABCDEFGHI~~~~~~JKLMNOPQRSTUVWXYZ[\\]^_`abc~~~~~"
+    private static let urlValues: StaticString =
+        "~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~n~~defghijklm~~~~~~~0123456789:;<=>?@ABCDEFGHI~~~~o~JKLMNOPQRSTUVWXYZ[\\]^_`abc~~~~~"
+
+    /// Six bits; 64 or more where the letter is none of the alphabet's.
+    @inline(__always)
+    private static func value(_ letter: UInt8, _ table: StaticString) -> UInt8 {
+        letter < 128 ? table.utf8Start[Int(letter)] &- 48 : 255
     }
 
     private static func letter(_ value: UInt8, _ alphabet: Alphabet) -> UInt8 {
@@ -88,18 +106,6 @@ package enum Base64 {
         case 52..<62: UInt8(ascii: "0") + value - 52
         case 62: alphabet == .standard ? UInt8(ascii: "+") : UInt8(ascii: "-")
         default: alphabet == .standard ? UInt8(ascii: "/") : UInt8(ascii: "_")
-        }
-    }
-
-    @inline(__always)
-    private static func value(_ letter: UInt8, _ alphabet: Alphabet) -> UInt8? {
-        switch letter {
-        case UInt8(ascii: "A")...UInt8(ascii: "Z"): letter - UInt8(ascii: "A")
-        case UInt8(ascii: "a")...UInt8(ascii: "z"): letter - UInt8(ascii: "a") + 26
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): letter - UInt8(ascii: "0") + 52
-        case UInt8(ascii: "+") where alphabet == .standard, UInt8(ascii: "-") where alphabet == .url: 62
-        case UInt8(ascii: "/") where alphabet == .standard, UInt8(ascii: "_") where alphabet == .url: 63
-        default: nil
         }
     }
 }

@@ -39,12 +39,16 @@ package enum Form {
             var end = start
             var equals = -1
             var spelling = Spelling.plain
-            scan: while end < text.count {
-                switch text[end] {
-                case UInt8(ascii: "&"): break scan
-                case UInt8(ascii: "="): if equals < 0 { equals = end }
-                case UInt8(ascii: "%"), UInt8(ascii: "+"), 0: spelling = .escaped
-                default: break
+            while end < text.count {
+                let byte = text[end]
+                // Nothing above "=" matters here, and most bytes are above.
+                if byte <= UInt8(ascii: "=") {
+                    if byte == ampersand { break }
+                    if byte == UInt8(ascii: "=") {
+                        if equals < 0 { equals = end }
+                    } else if byte == UInt8(ascii: "%") || byte == UInt8(ascii: "+") || byte == 0 {
+                        spelling = .escaped
+                    }
                 }
                 end += 1
             }

@@ -120,6 +120,8 @@ package struct StructuredField: ~Escapable {
 
     mutating func advance() { at += 1 }
 
+    mutating func move(to index: Int) { at = index }
+
     package mutating func take(_ byte: UInt8) -> Bool {
         guard at < text.count, text[at] == byte else { return false }
         at += 1
@@ -144,8 +146,10 @@ package struct StructuredField: ~Escapable {
         guard let first = next, isLower(first) || first == UInt8(ascii: "*") else {
             throw problem("a key: a lower-case letter or \"*\"")
         }
-        while let byte = next, isLower(byte) || ASCII.isDigit(byte) || isKeyMark(byte) { at += 1 }
-        return Slice(start, at)
+        var index = start + 1
+        while index < text.count, isLower(text[index]) || ASCII.isDigit(text[index]) || isKeyMark(text[index]) { index += 1 }
+        at = index
+        return Slice(start, index)
     }
 
     private func isLower(_ byte: UInt8) -> Bool { byte >= 0x61 && byte <= 0x7A }

@@ -17,23 +17,24 @@ extension StructuredField {
     package mutating func string() throws(Problem) -> Slice {
         try expect(UInt8(ascii: "\""), "a string in quotes")
         let start = at
-        while let byte = next {
-            switch byte {
-            case UInt8(ascii: "\""):
-                let slice = Slice(start, at)
-                advance()
-                return slice
-            case UInt8(ascii: "\\"):
-                advance()
-                guard next == UInt8(ascii: "\"") || next == UInt8(ascii: "\\") else {
-                    throw problem("a quote or a backslash after a backslash")
-                }
-                advance()
-            case 0x20...0x7E: advance()
-            default: throw problem("a visible ASCII character or a space")
+        var index = start
+        while index < text.count {
+            let byte = text[index]
+            if byte == UInt8(ascii: "\"") {
+                move(to: index + 1)
+                return Slice(start, index)
             }
+            if byte == UInt8(ascii: "\\") {
+                index += 1
+                guard index < text.count, text[index] == UInt8(ascii: "\"") || text[index] == UInt8(ascii: "\\") else {
+                    throw Problem(at: index, expected: "a quote or a backslash after a backslash")
+                }
+            } else if byte < 0x20 || byte > 0x7E {
+                throw Problem(at: index, expected: "a visible ASCII character or a space")
+            }
+            index += 1
         }
-        throw problem("a closing quote")
+        throw Problem(at: index, expected: "a closing quote")
     }
 
     /// Source: RFC 9651 §4.2.4. Up to fifteen digits, or twelve, a point, and up to three.
@@ -68,17 +69,16 @@ extension StructuredField {
         return Slice(start, at)
     }
 
-    /// Source: RFC 9651 §4.2.7. That it decodes is checked by whoever needs the bytes.
+    /// Source: RFC 9651 §4.2.7. Letters only are checked; the rest is for whoever decodes it.
     private mutating func byteSequence() throws(Problem) -> Slice {
-        advance()
-        let start = at
-        while let byte = next, byte != UInt8(ascii: ":") {
-            guard ASCII.isLetter(byte) || ASCII.isDigit(byte) || isBase64Mark(byte) else { throw problem("Base64") }
-            advance()
+        let start = at + 1
+        var index = start
+        while index < text.count, Base64.isLetter(text[index]) || text[index] == UInt8(ascii: "=") { index += 1 }
+        guard index < text.count, text[index] == UInt8(ascii: ":") else {
+            throw Problem(at: index, expected: "Base64 and a closing \":\"")
         }
-        let slice = Slice(start, at)
-        try expect(UInt8(ascii: ":"), "a closing \":\"")
-        return slice
+        move(to: index + 1)
+        return Slice(start, index)
     }
 
     /// Source: RFC 9651 §4.2.8.
@@ -124,10 +124,6 @@ extension StructuredField {
 
     private func isLowerHex(_ byte: UInt8) -> Bool {
         ASCII.isDigit(byte) || (byte >= UInt8(ascii: "a") && byte <= UInt8(ascii: "f"))
-    }
-
-    private func isBase64Mark(_ byte: UInt8) -> Bool {
-        byte == UInt8(ascii: "+") || byte == UInt8(ascii: "/") || byte == UInt8(ascii: "=")
     }
 
     /// Source: RFC 9110 §5.6.2.

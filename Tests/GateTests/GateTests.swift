@@ -201,7 +201,7 @@ import Testing
         draft.set("Signature-Input", try #require(input).replacing(part, with: other))
         draft.set("Countersign-Release", release)
         var workspace = Workspace()
-        let claim = try MessageSignatures().claim(in: draft.request(), &workspace)
+        let claim = try #require(try MessageSignatures().claim(in: draft.request(), &workspace))
         try MessageSignatures().spell(claim, draft.request(), &workspace)
         let mac = deployment.messages.key.mac(.hmacSHA256, of: workspace.text)
         draft.set("Signature", "app=:\(Base64.encode(mac.span, .standard)):")

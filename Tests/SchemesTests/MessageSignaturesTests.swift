@@ -10,7 +10,7 @@ import Testing
         let scheme = MessageSignatures()
         var workspace = Workspace()
         #expect(scheme.trace(in: request) == .present)
-        let claim = try scheme.claim(in: request, &workspace)
+        let claim = try #require(try scheme.claim(in: request, &workspace))
         #expect(claim.keyID == KeyID(message.keyId))
         #expect(claim.created == .unix(message.created))
         try scheme.spell(claim, request, &workspace)
@@ -22,7 +22,7 @@ import Testing
     @Test("what http-message-signatures made has all that the gate asks for", arguments: try foreign())
     func cover(_ message: SignedMessage) throws {
         var workspace = Workspace()
-        let claim = try MessageSignatures().claim(in: message.draft.request(), &workspace)
+        let claim = try #require(try MessageSignatures().claim(in: message.draft.request(), &workspace))
         #expect(claim.shortfalls.descriptions == [])
     }
 
@@ -40,7 +40,7 @@ import Testing
         parts = parts.replacing("( ", with: "(").replacing(" )", with: ")").replacing("  ", with: " ")
         draft.set("Signature-Input", parts)
         var workspace = Workspace()
-        let claim = try MessageSignatures().claim(in: draft.request(), &workspace)
+        let claim = try #require(try MessageSignatures().claim(in: draft.request(), &workspace))
         #expect(claim.shortfalls == row.lack)
     }
 
@@ -52,7 +52,7 @@ import Testing
         try MessageSignatures().sign(&draft, as: credentials(), at: 1000, nonce: "n")
         let request = draft.request()
         var workspace = Workspace()
-        let claim = try MessageSignatures().claim(in: request, &workspace)
+        let claim = try #require(try MessageSignatures().claim(in: request, &workspace))
         let covered = request.fields.indices.filter { claim.coveredFields.contains($0) }
         #expect(covered.map { request.text(request.fields[$0].name) } == ["x-one", "countersign-release"])
     }
@@ -64,7 +64,7 @@ import Testing
         try MessageSignatures().sign(&draft, as: credentials(), at: 1000, nonce: "n")
         var workspace = Workspace()
         let request = draft.request()
-        let claim = try MessageSignatures().claim(in: request, &workspace)
+        let claim = try #require(try MessageSignatures().claim(in: request, &workspace))
         try MessageSignatures().spell(claim, request, &workspace)
         #expect(workspace.text.shown.contains("\"x-a\": 1, 2, 3, \n"))
         #expect(claim.coveredFields == .only(0b111110))
@@ -79,7 +79,7 @@ import Testing
         draft.set("Signature-Input", "proxy=(\"@status\";req);created=1;tag=\"other\", \(ours)")
         draft.set("Signature", "proxy=:AAAA:, \(mac)")
         var workspace = Workspace()
-        let claim = try MessageSignatures().claim(in: draft.request(), &workspace)
+        let claim = try #require(try MessageSignatures().claim(in: draft.request(), &workspace))
         #expect(claim.created == .unix(1000))
     }
 

@@ -17,8 +17,8 @@ package struct GateBench: Sendable {
     }
 
     /// Each round judges this many requests that it has not seen before.
-    private let requestsARound = 1_000
-    private let rounds = 25
+    private let requestsARound = 100
+    private let rounds = 200
 
     package init() {}
 
@@ -44,7 +44,7 @@ package struct GateBench: Sendable {
         var times: [Double] = []
         var allocations: [Double] = []
         // The first rounds touch the table's pages, as a gate that has run for a while has.
-        let warmUp = 10
+        let warmUp = 100
         for round in 0..<rounds + warmUp {
             var requests: [Request] = []
             for number in 0..<requestsARound {

@@ -54,11 +54,10 @@ package struct Explanation: Sendable {
         guard let scheme = schemes.scheme(named: question.scheme) else {
             throw Refusal(.malformed, "scheme \(question.scheme.rawValue) is not spoken here")
         }
-        guard scheme.trace(in: request) == .present else {
+        var workspace = Workspace()
+        guard let claim = try scheme.claim(in: request, &workspace) else {
             throw Refusal(.unsigned, "no signs of \(question.scheme.rawValue) in this request")
         }
-        var workspace = Workspace()
-        let claim = try scheme.claim(in: request, &workspace)
         stages.append(Stage(name: "claim", text: Explanation.describe(claim)))
         try scheme.spell(claim, request, &workspace)
         stages.append(Stage(name: "string to sign", text: workspace.text.shown))

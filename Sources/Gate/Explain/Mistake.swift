@@ -39,7 +39,7 @@ struct Mistake: Sendable {
     private static func holds(_ claim: Claim, _ request: Request, _ scheme: any Scheme, _ key: SigningKey) -> Bool {
         var workspace = Workspace()
         do throws(Refusal) {
-            let again = try scheme.claim(in: request, &workspace)
+            guard let again = try scheme.claim(in: request, &workspace) else { return false }
             try scheme.spell(again, request, &workspace)
         } catch {
             return false

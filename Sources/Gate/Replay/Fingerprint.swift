@@ -11,19 +11,15 @@ struct Fingerprint: Equatable {
 
     init(_ entry: ReplayEntry, _ hash: KeyedHash) {
         // Lengths first: no two entries are spelled alike.
-        var text = InlineArray<256, UInt8>(repeating: 0)
-        var count = 0
-        func add(_ byte: UInt8) {
-            text[count] = byte
-            count += 1
-        }
-        add(UInt8(truncatingIfNeeded: entry.replayKey.count))
-        add(UInt8(truncatingIfNeeded: entry.keyID.count))
-        add(entry.scheme.number)
         let key = entry.replayKey.span
-        for index in 0..<key.count { add(key[index]) }
-        for index in 0..<entry.keyID.count { add(entry.keyID[index]) }
-        let (low, high) = hash.hash(text.span.extracting(0..<count))
+        let id = entry.keyID.bytes
+        var text = InlineArray<256, UInt8>(repeating: 0)
+        text[0] = UInt8(truncatingIfNeeded: key.count)
+        text[1] = UInt8(truncatingIfNeeded: id.count)
+        text[2] = entry.scheme.number
+        for index in 0..<key.count { text[3 + index] = key[index] }
+        for index in 0..<id.count { text[3 + key.count + index] = id[index] }
+        let (low, high) = hash.hash(text.span.extracting(0..<3 + key.count + id.count))
         place = low
         tail = UInt32(truncatingIfNeeded: high)
     }

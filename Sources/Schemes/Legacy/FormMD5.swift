@@ -23,26 +23,25 @@ package struct FormMD5: Scheme {
     package func trace(in request: Request) -> Trace {
         guard let place = place(of: request) else { return .absent }
         if place == .body, !request.isBodyWhole { return .outOfReach }
-        var names = Names()
-        switch place {
-        case .body: names.note(in: request.body.span)
-        case .query(let slice): names.note(in: request.head.span.extracting(slice.range))
-        }
-        return names.appID && names.other ? .present : .absent
+        var parameters: [FormParameter] = []
+        return FormParameters.scan(text(at: place, of: request), &parameters).isSigned ? .present : .absent
     }
 
-    package func claim(in request: Request, _ workspace: inout Workspace) throws(Refusal) -> Claim {
-        switch place(of: request) {
+    package func claim(in request: Request, _ workspace: inout Workspace) throws(Refusal) -> Claim? {
+        guard let place = place(of: request), request.isBodyWhole || place != .body else { return nil }
+        let text = text(at: place, of: request)
+        let scan = FormParameters.scan(text, &workspace.parameters)
+        guard scan.isSigned else { return nil }
+        if let problem = scan.problem { throw FormParameters.refusal(problem) }
+        switch place {
         case .body:
             if let query = request.query { try refuseBaseNames(in: request.head.span.extracting(query.range)) }
-            try FormParameters.read(request.body.span, &workspace)
-        case .query(let slice):
+        case .query:
             guard request.body.isEmpty, request.isBodyWhole else {
                 throw Refusal(.malformed, "a body beside signed parameters in the query: nothing signs it")
             }
-            try FormParameters.read(request.head.span.extracting(slice.range), &workspace)
-        case nil: throw Refusal(.unsigned, "neither a form body nor a query")
         }
+        try FormParameters.decode(text, &workspace)
         return try FormMD5Claim.read(workspace)
     }
 
@@ -93,32 +92,18 @@ package struct FormMD5: Scheme {
         return bytes.extracting(0..<end).matchesWithoutCase("application/x-www-form-urlencoded")
     }
 
-    private func refuseBaseNames(in query: borrowing Span<UInt8>) throws(Refusal) {
-        var names = Names()
-        names.note(in: query)
-        if names.appID || names.other {
-            throw Refusal(.malformed, "signed parameters in the body, and more of their names in the query")
+    @_lifetime(borrow request)
+    private func text(at place: Place, of request: borrowing Request) -> Span<UInt8> {
+        switch place {
+        case .body: request.body.span
+        case .query(let slice): request.head.span.extracting(slice.range)
         }
     }
 
-    /// Which of the scheme's own names occur, however they are escaped.
-    private struct Names {
-        var appID = false
-        var other = false
-
-        mutating func note(in text: borrowing Span<UInt8>) {
-            var reader = Form.Reader()
-            // What cannot be read further is for `claim` to refuse; here the names so far say whose request it is.
-            while let pair = try? reader.next(in: text) {
-                if Form.isNamed("app_id", pair, of: text) {
-                    appID = true
-                } else if Form.isNamed("sign", pair, of: text) || Form.isNamed("rand", pair, of: text)
-                    || Form.isNamed("timestamp", pair, of: text)
-                {
-                    other = true
-                }
-                if appID && other { return }
-            }
+    private func refuseBaseNames(in query: Span<UInt8>) throws(Refusal) {
+        var parameters: [FormParameter] = []
+        guard FormParameters.scan(query, &parameters).hasNoBaseName else {
+            throw Refusal(.malformed, "signed parameters in the body, and more of their names in the query")
         }
     }
 }

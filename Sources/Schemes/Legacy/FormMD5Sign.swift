@@ -21,7 +21,9 @@ extension FormMD5 {
         // Read back as a receiver would: a name that is there twice, or a parameter that is missing, ends here.
         let request = draft.request()
         var workspace = Workspace()
-        let claim = try claim(in: request, &workspace)
+        guard let claim = try claim(in: request, &workspace) else {
+            throw Refusal(.malformed, "the content type of a signed form is application/x-www-form-urlencoded")
+        }
         try spell(claim, request, &workspace)
         let mac = credentials.key.mac(.md5OverSecret, of: workspace.text)
         draft = unsigned

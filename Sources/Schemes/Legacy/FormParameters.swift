@@ -4,22 +4,58 @@ import CountersignWire
 enum FormParameters {
     static let most = 256
 
-    /// Fills `workspace.parameters`. Every name occurs once.
-    static func read(_ text: borrowing Span<UInt8>, _ workspace: inout Workspace) throws(Refusal) {
-        workspace.parameters.removeAll(keepingCapacity: true)
-        workspace.decoded.clear()
+    /// What a first look at a form finds.
+    struct Scan {
+        fileprivate var hasAppID = false
+        fileprivate var hasOther = false
+        /// Where the form could not be read further.
+        var problem: Form.Problem?
+
+        /// Whether somebody signs here, well or badly.
+        var isSigned: Bool { hasAppID && hasOther }
+        var hasNoBaseName: Bool { !hasAppID && !hasOther && problem == nil }
+    }
+
+    /// Finds names and values as they are written, by their places in `text`.
+    static func scan(_ text: Span<UInt8>, _ parameters: inout [FormParameter]) -> Scan {
+        parameters.removeAll(keepingCapacity: true)
+        var scan = Scan()
         var reader = Form.Reader()
         do throws(Form.Problem) {
             while let pair = try reader.next(in: text) {
-                guard workspace.parameters.count < most else {
+                guard parameters.count < most else {
                     throw Form.Problem(at: Int(pair.name.start), expected: "at most \(most) parameters")
                 }
-                let name = try Form.decode(pair.name, pair.spelling, of: text, into: &workspace.decoded)
-                let value = try Form.decode(pair.value, pair.spelling, of: text, into: &workspace.decoded)
-                workspace.parameters.append(FormParameter(name: name, value: value, workspace.decoded.span))
+                parameters.append(FormParameter(name: pair.name, value: pair.value, spelling: pair.spelling))
+                if Form.isNamed("app_id", pair, of: text) {
+                    scan.hasAppID = true
+                } else if Form.isNamed("sign", pair, of: text) || Form.isNamed("rand", pair, of: text)
+                    || Form.isNamed("timestamp", pair, of: text)
+                {
+                    scan.hasOther = true
+                }
             }
         } catch {
-            throw Refusal(.malformed, "form parameters: expected \(error.expected) at byte \(error.at)")
+            scan.problem = error
+        }
+        return scan
+    }
+
+    static func refusal(_ problem: Form.Problem) -> Refusal {
+        Refusal(.malformed, "form parameters: expected \(problem.expected) at byte \(problem.at)")
+    }
+
+    /// Decodes what a scan of the same text found, and sorts it. Every name occurs once.
+    static func decode(_ text: Span<UInt8>, _ workspace: inout Workspace) throws(Refusal) {
+        workspace.decoded.clear()
+        do throws(Form.Problem) {
+            for index in workspace.parameters.indices {
+                var parameter = workspace.parameters[index]
+                try parameter.decode(text, into: &workspace.decoded)
+                workspace.parameters[index] = parameter
+            }
+        } catch {
+            throw refusal(error)
         }
         sort(&workspace)
         for index in workspace.parameters.indices.dropFirst() {

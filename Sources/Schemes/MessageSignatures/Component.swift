@@ -10,29 +10,30 @@ struct Component: BitwiseCopyable {
     }
 
     var kind: Kind
-    /// As the signature base writes it, quotes and all, in `Workspace.canonical`.
-    var identifier: Slice
+    /// As the signature base writes it, quotes and all; of `Request.head`, like `name`.
+    var identifier = Slice.empty
     /// Between the quotes.
     var name: Slice
     /// The lines of a field: how many, and the index of the first.
     var lines: UInt16 = 0
     var firstLine: UInt16 = 0
 
-    init(identifier: Slice, name: Slice, _ text: borrowing Span<UInt8>) {
-        self.identifier = identifier
+    init(_ name: Slice, _ text: borrowing Span<UInt8>) {
         self.name = name
-        kind = Component.kind(of: text.extracting(name.range))
+        kind = Component.kind(of: text)
     }
 
     private static func kind(of name: borrowing Span<UInt8>) -> Kind {
         guard name.count > 0, name[0] == UInt8(ascii: "@") else { return .field }
-        if name.matches("@method") { return .method }
-        if name.matches("@authority") { return .authority }
-        if name.matches("@path") { return .path }
-        if name.matches("@query") { return .query }
-        if name.matches("@target-uri") { return .targetURI }
-        if name.matches("@scheme") { return .scheme }
-        if name.matches("@request-target") { return .requestTarget }
-        return .unsupported
+        switch name.count {
+        case 5 where name.matches("@path"): return .path
+        case 6 where name.matches("@query"): return .query
+        case 7 where name.matches("@method"): return .method
+        case 7 where name.matches("@scheme"): return .scheme
+        case 10 where name.matches("@authority"): return .authority
+        case 11 where name.matches("@target-uri"): return .targetURI
+        case 15 where name.matches("@request-target"): return .requestTarget
+        default: return .unsupported
+        }
     }
 }

@@ -8,15 +8,15 @@ extension MessageSignatures {
         var mask: UInt128 = 0
         var seen = Seen()
         for index in range {
-            try refuseRepeated(index, in: range, workspace)
+            try refuseRepeated(index, in: range, request, workspace)
             let kind = workspace.components[index].kind
             switch kind {
             case .field:
                 var component = workspace.components[index]
-                mask |= try lookUp(&component, request, workspace, &seen)
+                mask |= try lookUp(&component, request, &seen)
                 workspace.components[index] = component
             case .unsupported:
-                let text = workspace.canonical.span.extracting(workspace.components[index].identifier.range).text
+                let text = request.head.span.extracting(workspace.components[index].identifier.range).text
                 throw Refusal(.badSignature, "Signature-Input: component \(text) is not supported here")
             default: seen.derived |= 1 << kind.rawValue
             }
@@ -36,13 +36,15 @@ extension MessageSignatures {
     }
 
     /// Source: RFC 9421 §2, each identifier once.
-    private func refuseRepeated(_ index: Int, in range: Range<Int>, _ workspace: borrowing Workspace) throws(Refusal) {
+    private func refuseRepeated(
+        _ index: Int, in range: Range<Int>, _ request: Request, _ workspace: borrowing Workspace
+    ) throws(Refusal) {
         let identifier = workspace.components[index].identifier
-        let text = workspace.canonical.span.extracting(identifier.range)
+        let text = request.head.span.extracting(identifier.range)
         for other in range.lowerBound..<index {
             let earlier = workspace.components[other].identifier
             guard earlier.count == identifier.count else { continue }
-            if workspace.canonical.span.extracting(earlier.range).matches(text) {
+            if request.head.span.extracting(earlier.range).matches(text) {
                 throw Refusal(.malformed, "Signature-Input: component \(text.text) twice")
             }
         }
@@ -50,9 +52,9 @@ extension MessageSignatures {
 
     /// Finds the lines of a field, and says which they are as a bit mask.
     private func lookUp(
-        _ component: inout Component, _ request: Request, _ workspace: borrowing Workspace, _ seen: inout Seen
+        _ component: inout Component, _ request: Request, _ seen: inout Seen
     ) throws(Refusal) -> UInt128 {
-        let name = workspace.canonical.span.extracting(component.name.range)
+        let name = request.head.span.extracting(component.name.range)
         var mask: UInt128 = 0
         component.lines = 0
         for number in 0..<request.fields.count {
@@ -98,7 +100,7 @@ private struct Seen {
         require(.query, .query)
         if !release {
             lacking.insert(.release)
-        } else if !names(claim.keyID, request) {
+        } else if !isRelease(claim.keyID, in: request) {
             lacking.insert(.releaseValue)
         }
         for field in request.fields {
@@ -110,8 +112,8 @@ private struct Seen {
         return lacking
     }
 
-    private func names(_ keyID: KeyID, _ request: Request) -> Bool {
+    private func isRelease(_ keyID: KeyID, in request: Request) -> Bool {
         guard let value = request.value(of: "countersign-release") else { return false }
-        return KeyID(request.head.span.extracting(value.range)) == keyID
+        return request.head.span.extracting(value.range).matches(keyID.bytes)
     }
 }

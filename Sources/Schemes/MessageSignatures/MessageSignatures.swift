@@ -22,7 +22,8 @@ package struct MessageSignatures: Scheme {
         return .absent
     }
 
-    package func claim(in request: Request, _ workspace: inout Workspace) throws(Refusal) -> Claim {
+    package func claim(in request: Request, _ workspace: inout Workspace) throws(Refusal) -> Claim? {
+        guard trace(in: request) == .present else { return nil }
         guard request.fields.count <= FieldSet.limit else { throw Refusal(.malformed, "more than 128 fields") }
         try SignatureInput.read(request, &workspace)
         let input = workspace.signature

@@ -19,7 +19,7 @@ extension MessageSignatures {
         draft.set("Signature", "app=::")
         let request = draft.request()
         var workspace = Workspace()
-        let claim = try claim(in: request, &workspace)
+        guard let claim = try claim(in: request, &workspace) else { throw Refusal(.malformed, "nothing to sign") }
         try spell(claim, request, &workspace)
         let mac = credentials.key.mac(.hmacSHA256, of: workspace.text)
         draft.set("Signature", "app=:\(Base64.encode(mac.span, .standard)):")

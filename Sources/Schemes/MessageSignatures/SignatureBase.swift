@@ -6,19 +6,19 @@ extension MessageSignatures {
         var text = workspace.text.takeBytes()
         for index in workspace.signature.components.range {
             let component = workspace.components[index]
-            text.append(workspace.canonical.span.extracting(component.identifier.range))
+            text.append(request.head.span.extracting(component.identifier.range))
             text.append(": ")
-            value(of: component, request, workspace.canonical.span, into: &text)
+            value(of: component, request, into: &text)
             text.append(UInt8(ascii: "\n"))
         }
         text.append("\"@signature-params\": ")
-        text.append(workspace.canonical.span.extracting(workspace.signature.parameters.range))
+        text.append(request.head.span.extracting(workspace.signature.parameters.range))
         workspace.text.put(back: &text, secretAt: 0)
     }
 
     /// Source: RFC 9421 §2.1 for fields, §2.2 for what is derived.
     private func value(
-        of component: Component, _ request: Request, _ names: borrowing Span<UInt8>, into text: inout ByteBuffer
+        of component: Component, _ request: Request, into text: inout ByteBuffer
     ) {
         let head = request.head.span
         switch component.kind {
@@ -38,15 +38,15 @@ extension MessageSignatures {
             if let query = request.query { text.append(head.extracting(query.range)) }
         case .field:
             text.append(head.extracting(request.fields[Int(component.firstLine)].value.range))
-            if component.lines > 1 { otherLines(of: component, request, names, into: &text) }
+            if component.lines > 1 { otherLines(of: component, request, into: &text) }
         case .unsupported: break
         }
     }
 
     private func otherLines(
-        of component: Component, _ request: Request, _ names: borrowing Span<UInt8>, into text: inout ByteBuffer
+        of component: Component, _ request: Request, into text: inout ByteBuffer
     ) {
-        let name = names.extracting(component.name.range)
+        let name = request.head.span.extracting(component.name.range)
         for field in request.fields[(Int(component.firstLine) + 1)...] {
             guard request.head.span.extracting(field.name.range).matches(name) else { continue }
             text.append(", ")

@@ -3,11 +3,11 @@ import CountersignWire
 /// The one signature of a request that is meant for us, out of all that its Signature-Input names.
 /// Source: RFC 9421 §4.1.
 struct SignatureInput: BitwiseCopyable {
-    /// In `Request.head`, as are the strings below; strings without their quotes.
+    /// All slices are of `Request.head`; strings without their quotes.
     var label = Slice.empty
-    /// In `Workspace.components`.
+    /// By index into `Workspace.components`.
     var components = Slice.empty
-    /// The value of `@signature-params`, in `Workspace.canonical`.
+    /// The value of `@signature-params`.
     var parameters = Slice.empty
     var created: Int64?
     var expires: Int64?
@@ -15,156 +15,180 @@ struct SignatureInput: BitwiseCopyable {
     var keyID: Slice?
     var algorithm: Slice?
     var tag: Slice?
+    /// Why we could not take it, if it is for us; another's signature may well look so.
+    var flaw: Flaw?
 
     /// As many components as one signature may name, and as many signatures as a request may carry.
     static let most = (components: 64, signatures: 8)
 
+    enum Flaw: UInt8, BitwiseCopyable {
+        case spacing, number, boolean, kind, repeated, components
+
+        var expected: String {
+            switch self {
+            case .spacing: "canonical form: one space between components, none elsewhere"
+            case .number: "canonical form: an integer without leading zeros"
+            case .boolean: "canonical form: a true parameter without a value"
+            case .kind: "created and expires to be integers, nonce, keyid, alg and tag strings"
+            case .repeated: "each parameter once"
+            case .components: "at most 64 components"
+            }
+        }
+    }
+
     /// Reads every signature and keeps the one with our tag; without one, the only one that has no tag.
     static func read(_ request: Request, _ workspace: inout Workspace) throws(Refusal) {
         workspace.components.removeAll(keepingCapacity: true)
-        workspace.canonical.clear()
-        var ours: SignatureInput?
-        var untagged: SignatureInput?
-        var count = 0
+        var choice = Choice()
         for field in request.fields where request.matches(field.name, "signature-input") {
             var reader = StructuredField(request.head.span.extracting(field.value.range))
-            do {
+            do throws(StructuredField.Problem) {
                 while let label = try reader.nextMember() {
-                    count += 1
-                    guard count <= most.signatures else { throw Refusal(.malformed, "more than 8 signatures") }
-                    var input = try member(&reader, at: Int(field.value.start), &workspace)
+                    var input = try member(&reader, at: field.value.start, &workspace)
                     input.label = label.moved(by: field.value.start)
-                    switch input.tag {
-                    case .some(let tag) where request.matches(tag, "countersign"):
-                        guard ours == nil else { throw Refusal(.malformed, "two signatures with tag=\"countersign\"") }
-                        ours = input
-                    case .some: continue
-                    case .none:
-                        // Two without a tag: remembered as none, and as a reason to refuse.
-                        if untagged != nil { untagged?.label = .empty } else { untagged = input }
-                    }
+                    choice.offer(input, isOurs: input.tag.map { request.matches($0, "countersign") })
                 }
-            } catch let problem as StructuredField.Problem {
-                throw Refusal(problem, in: "Signature-Input")
-            } catch let refusal as Refusal {
-                throw refusal
             } catch {
-                throw Refusal(.malformed, "Signature-Input")
+                throw Refusal(error, in: "Signature-Input")
             }
         }
-        guard let chosen = ours ?? untagged else {
-            throw Refusal(.unsigned, "no signature in Signature-Input is tagged \"countersign\"")
-        }
-        guard !chosen.label.isEmpty else {
-            throw Refusal(.malformed, "several signatures, none with tag=\"countersign\": which one is meant?")
-        }
-        workspace.signature = chosen
+        workspace.signature = try choice.made()
     }
 
-    /// An inner list of component identifiers and its parameters. `base` is where the reader's text begins in the head.
-    private static func member(
-        _ reader: inout StructuredField, at base: Int, _ workspace: inout Workspace
-    ) throws(StructuredField.Problem) -> SignatureInput {
-        var input = SignatureInput()
-        let firstComponent = workspace.components.count
-        let start = workspace.canonical.count
-        guard reader.takeEquals(), reader.openList() else { throw reader.problem("\"=(\": a list of components") }
-        workspace.canonical.append(UInt8(ascii: "("))
-        var isFirst = true
-        while try reader.nextInList(first: &isFirst) {
-            if workspace.components.count > firstComponent { workspace.canonical.append(0x20) }
-            try component(&reader, &workspace)
-            guard workspace.components.count - firstComponent <= most.components else {
-                throw reader.problem("at most 64 components")
+    /// Which of several signatures is meant for us.
+    private struct Choice {
+        private var tagged: SignatureInput?
+        private var untagged: SignatureInput?
+        private var count = (all: 0, tagged: 0, untagged: 0)
+
+        /// `isOurs` is nil for a signature without a tag.
+        mutating func offer(_ input: SignatureInput, isOurs: Bool?) {
+            count.all += 1
+            switch isOurs {
+            case true?:
+                tagged = input
+                count.tagged += 1
+            case false?: break
+            case nil:
+                untagged = input
+                count.untagged += 1
             }
         }
-        workspace.canonical.append(UInt8(ascii: ")"))
-        while let key = try reader.nextParameter() {
-            let value = try reader.parameterValue()
-            try input.keep(key, value, of: reader, at: base)
-            try workspace.canonical.append(parameter: key, value, of: reader)
+
+        func made() throws(Refusal) -> SignatureInput {
+            guard count.all <= most.signatures else { throw Refusal(.malformed, "more than 8 signatures") }
+            guard count.tagged <= 1 else { throw Refusal(.malformed, "two signatures with tag=\"countersign\"") }
+            guard count.tagged == 1 || count.untagged <= 1 else {
+                throw Refusal(.malformed, "several signatures, none with tag=\"countersign\": which one is meant?")
+            }
+            guard let input = tagged ?? untagged else {
+                throw Refusal(.unsigned, "no signature in Signature-Input is tagged \"countersign\"")
+            }
+            if let flaw = input.flaw { throw Refusal(.malformed, "Signature-Input: expected \(flaw.expected)") }
+            return input
         }
+    }
+
+    /// An inner list of component identifiers, and its parameters. `base` is where the reader's text begins in the head.
+    ///
+    /// What is signed is the canonical spelling. Every signer sends that; who sends another is told so, rather than the
+    /// text being written anew here, where a second writer could get it wrong.
+    private static func member(
+        _ reader: inout StructuredField, at base: UInt32, _ workspace: inout Workspace
+    ) throws(StructuredField.Problem) -> SignatureInput {
+        var input = SignatureInput()
+        guard reader.takeEquals() else { throw reader.problem("\"=(\": a list of components") }
+        let start = reader.at
+        guard reader.openList() else { throw reader.problem("\"(\": a list of components") }
+        let firstComponent = workspace.components.count
+        var isFirst = true
+        while true {
+            let before = reader.at
+            let wasFirst = isFirst
+            let isItem = try reader.nextInList(first: &isFirst)
+            let spaces = reader.at - before - (isItem ? 0 : 1)
+            if spaces != (isItem && !wasFirst ? 1 : 0) { input.note(.spacing) }
+            guard isItem else { break }
+            workspace.components.append(try component(&reader, at: base, &input))
+        }
+        while let (key, value) = try parameter(&reader, &input) { input.keep(key, value, of: reader, at: base) }
         input.components = Slice(firstComponent, workspace.components.count)
-        input.parameters = Slice(start, workspace.canonical.count)
+        if input.components.count > most.components { input.note(.components) }
+        input.parameters = Slice(start, reader.at).moved(by: base)
         return input
     }
 
     private static func component(
-        _ reader: inout StructuredField, _ workspace: inout Workspace
-    ) throws(StructuredField.Problem) {
-        let content = try reader.string()
-        let start = workspace.canonical.count
-        workspace.canonical.append(UInt8(ascii: "\""))
-        workspace.canonical.append(reader.bytes.extracting(content.range))
-        workspace.canonical.append(UInt8(ascii: "\""))
-        let name = Slice(start + 1, workspace.canonical.count - 1)
-        var isPlain = true
-        while let key = try reader.nextParameter() {
-            isPlain = false
-            let value = try reader.parameterValue()
-            try workspace.canonical.append(parameter: key, value, of: reader)
+        _ reader: inout StructuredField, at base: UInt32, _ input: inout SignatureInput
+    ) throws(StructuredField.Problem) -> Component {
+        let start = reader.at
+        let name = try reader.string()
+        var component = Component(name, reader.bytes.extracting(name.range))
+        while try parameter(&reader, &input) != nil { component.kind = .unsupported }
+        component.name = name.moved(by: base)
+        component.identifier = Slice(start, reader.at).moved(by: base)
+        return component
+    }
+
+    /// The next parameter; whether it is in canonical form is noted.
+    private static func parameter(
+        _ reader: inout StructuredField, _ input: inout SignatureInput
+    ) throws(StructuredField.Problem) -> (key: Slice, value: StructuredField.BareItem)? {
+        let before = reader.at
+        guard let key = try reader.nextParameter() else { return nil }
+        if key.range.lowerBound != before + 1 { input.note(.spacing) }
+        let start = reader.at + 1
+        let value = try reader.parameterValue()
+        switch value {
+        case .boolean(true): if reader.at >= start { input.note(.boolean) }
+        case .integer(let number): if reader.at - start != number.writtenLength { input.note(.number) }
+        case .boolean, .string, .token: break
+        // No registered parameter is one of these, and each has more spellings than one.
+        case .bytes, .decimal, .date, .displayString: input.note(.kind)
         }
-        let identifier = Slice(start, workspace.canonical.count)
-        var component = Component(identifier: identifier, name: name, workspace.canonical.span)
-        if !isPlain { component.kind = .unsupported }
-        workspace.components.append(component)
+        return (key, value)
     }
 
     /// Source: RFC 9421 §2.3.
     private mutating func keep(
-        _ key: Slice, _ value: StructuredField.BareItem, of reader: borrowing StructuredField, at base: Int
-    ) throws(StructuredField.Problem) {
+        _ key: Slice, _ value: StructuredField.BareItem, of reader: borrowing StructuredField, at base: UInt32
+    ) {
         let name = reader.bytes.extracting(key.range)
-        switch value {
-        case .integer(let seconds):
-            if name.matches("created") { return try set(&created, seconds, reader) }
-            if name.matches("expires") { return try set(&expires, seconds, reader) }
-        case .string(let text):
-            let text = text.moved(by: UInt32(truncatingIfNeeded: base))
-            if name.matches("nonce") { return try set(&nonce, text, reader) }
-            if name.matches("keyid") { return try set(&keyID, text, reader) }
-            if name.matches("alg") { return try set(&algorithm, text, reader) }
-            if name.matches("tag") { return try set(&tag, text, reader) }
+        switch name.count {
+        case 3 where name.matches("alg"): SignatureInput.set(&algorithm, value.string?.moved(by: base), &flaw)
+        case 3 where name.matches("tag"): SignatureInput.set(&tag, value.string?.moved(by: base), &flaw)
+        case 5 where name.matches("nonce"): SignatureInput.set(&nonce, value.string?.moved(by: base), &flaw)
+        case 5 where name.matches("keyid"): SignatureInput.set(&keyID, value.string?.moved(by: base), &flaw)
+        case 7 where name.matches("created"): SignatureInput.set(&created, value.integer, &flaw)
+        case 7 where name.matches("expires"): SignatureInput.set(&expires, value.integer, &flaw)
         default: break
         }
-        // One of ours with a value of another type must not pass as one that nobody knows.
-        for known: StaticString in ["created", "expires", "nonce", "keyid", "alg", "tag"] where name.matches(known) {
-            throw reader.problem("\(known): another type of value")
-        }
     }
 
-    private func set<Value>(
-        _ place: inout Value?, _ value: Value, _ reader: borrowing StructuredField
-    ) throws(StructuredField.Problem) {
-        guard place == nil else { throw reader.problem("each parameter once") }
+    private static func set<Value>(_ place: inout Value?, _ value: Value?, _ flaw: inout Flaw?) {
+        if place != nil, flaw == nil { flaw = .repeated }
+        if value == nil, flaw == nil { flaw = .kind }
         place = value
     }
+
+    private mutating func note(_ flaw: Flaw) { if self.flaw == nil { self.flaw = flaw } }
 }
 
-extension ByteBuffer {
-    /// Writes a parameter as RFC 9651 §4.1.1.2 serialises it.
-    fileprivate mutating func append(
-        parameter key: Slice, _ value: StructuredField.BareItem, of reader: borrowing StructuredField
-    ) throws(StructuredField.Problem) {
-        append(UInt8(ascii: ";"))
-        append(reader.bytes.extracting(key.range))
-        switch value {
-        case .boolean(true): return
-        case .boolean(false): append("=?0")
-        case .integer(let number):
-            append(UInt8(ascii: "="))
-            append(decimal: number)
-        case .string(let text):
-            append("=\"")
-            append(reader.bytes.extracting(text.range))
-            append(UInt8(ascii: "\""))
-        case .token(let text):
-            append(UInt8(ascii: "="))
-            append(reader.bytes.extracting(text.range))
-        case .bytes, .decimal, .date, .displayString:
-            // Each has more than one spelling, and no registered parameter uses them.
-            throw reader.problem("an integer, a string, a token or a boolean")
+extension StructuredField.BareItem {
+    fileprivate var string: Slice? { if case .string(let slice) = self { slice } else { nil } }
+    fileprivate var integer: Int64? { if case .integer(let number) = self { number } else { nil } }
+}
+
+extension Int64 {
+    /// Digits, and the sign where there is one.
+    fileprivate var writtenLength: Int {
+        var length = self < 0 ? 2 : 1
+        var rest = magnitude
+        while rest >= 10 {
+            rest /= 10
+            length += 1
         }
+        return length
     }
 }
 
