@@ -78,6 +78,9 @@ import Testing
         #expect(names == ["profile.json", "secret"])
         for name in names { #expect(try mode("\(folder.path)/\(name)") == 0o600) }
 
+        try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: folder.path)
+        #expect(throws: Fault.self) { try folder.write(profile, secret: [1]) }
+        #expect(try mode(folder.path) == 0o755)
         try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: "\(folder.path)/secret")
         #expect(throws: Fault.self) { try folder.read() }
     }

@@ -40,7 +40,7 @@ package enum KeyFile {
     /// Makes the file, whole and durable or not at all. Where one is there already it stays, which is no fault: two
     /// processes may start at once, and both then read the winner's.
     package static func make(_ path: String, _ secret: Secret) throws(Fault) {
-        let draft = "\(path).\(getpid())"
+        let draft = KeyFile.draftName(for: path)
         let file = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard file >= 0 else { throw SystemFault(errno, "\(draft): cannot make").fault(.unreachable) }
         defer { unlink(draft) }
@@ -57,6 +57,12 @@ package enum KeyFile {
             throw SystemFault(errno, "\(path): cannot make").fault(.unreachable)
         }
         syncFolder(of: path)
+    }
+
+    /// A name of its own for a file that is not whole yet. Random, not a process id: in a container each start has the
+    /// same one, and a draft that a crash left would be in the way for ever.
+    package static func draftName(for path: String) -> String {
+        "\(path).\(Hex.encode(SystemRandom().bytes(8).span))"
     }
 
     private static func syncFolder(of path: String) {

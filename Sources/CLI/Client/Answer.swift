@@ -40,6 +40,7 @@ final class Answer {
             let value = parts.count > 1 ? parts[1].drop { $0 == " " } : ""
             return ["name": .string(String(parts[0])), "value": .string(String(value))]
         }
+        let body = body
         let json: JSONValue = [
             "status": .integer(Int64(status)), "headers": .array(fields),
             "body": .optional(String(validating: body, as: UTF8.self)),

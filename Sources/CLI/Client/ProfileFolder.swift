@@ -54,12 +54,17 @@ struct ProfileFolder: Sendable {
             let parent = String(path[..<slash])
             if !parent.isEmpty, access(parent, F_OK) != 0 { mkdir(parent, 0o700) }
         }
-        guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw SystemProblem.fault("\(path): cannot make") }
-        guard chmod(path, 0o700) == 0 else { throw SystemProblem.fault("\(path): cannot make private") }
+        if mkdir(path, 0o700) == 0 { return }
+        guard errno == EEXIST else { throw SystemProblem.fault("\(path): cannot make") }
+        // A folder that was there for something else is not made private behind its owner's back.
+        var status = stat()
+        guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR, status.st_mode & 0o077 == 0 else {
+            throw Fault(.failed, "\(path): is there already; expected a new folder, or one of mode 0700")
+        }
     }
 
     private func replace(_ file: String, _ bytes: [UInt8]) throws(Fault) {
-        let draft = "\(file).\(getpid())"
+        let draft = KeyFile.draftName(for: file)
         let descriptor = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw SystemProblem.fault("\(draft): cannot make") }
         defer { unlink(draft) }

@@ -7,7 +7,7 @@ extension Command {
         options: [
             .value("config", "F", "settings as JSON with comments (COUNTERSIGN_CONFIG)"),
             .flag("print-config", "print the settings that result, and stop"),
-        ] + Setting.all.map { .value($0.name, $0.value, $0.meaning) } + [.json],
+        ] + Setting.all.map { .value($0.name, $0.value, $0.meaning) },
         notes: """
             Each option is also an environment variable (--limit-head: COUNTERSIGN_LIMIT_HEAD) and a key of the settings
             file (limit_head). Options count before the environment, the environment before the file. SIGTERM lets the

@@ -67,6 +67,23 @@ enum FieldLines {
         }
     }
 
+    /// Copies the chosen lines (bit i for `fields[i]`) as they stand in `head`, neighbours in one go.
+    static func copy(_ fields: [Request.Field], where chosen: UInt128, of head: Span<UInt8>, to output: Buffer) {
+        func isChosen(_ index: Int) -> Bool { chosen >> UInt128(index) & 1 == 1 }
+        var index = 0
+        while index < fields.count {
+            guard isChosen(index) else {
+                index += 1
+                continue
+            }
+            let start = Int(fields[index].name.start)
+            while index < fields.count, isChosen(index) { index += 1 }
+            // A line ends where the next one begins, the last before the empty line.
+            let end = index < fields.count ? Int(fields[index].name.start) : head.count - 2
+            head.extracting(start..<end).withUnsafeBytes { _ = output.append($0) }
+        }
+    }
+
     private static func refusal(of byte: UInt8, isLineStart: Bool) -> Refusal {
         switch byte {
         case Octet.space, Octet.tab:

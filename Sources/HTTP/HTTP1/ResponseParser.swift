@@ -27,15 +27,11 @@ struct UpstreamResponse {
     /// All fields but those that end at this hop.
     func writeFields(to output: Buffer) {
         let bytes = head.span
-        let named = HopByHop.named(in: fields, of: bytes)
-        for index in fields.indices {
-            let field = fields[index]
-            guard !HopByHop.isOne(field.name, of: bytes), named & 1 << UInt128(index) == 0 else { continue }
-            // Name, colon, value and line end go as they came.
-            let line = Int(field.name.start)..<Int(field.value.end)
-            bytes.extracting(line).withUnsafeBytes { _ = output.append($0) }
-            output.append("\r\n")
+        var chosen = ~HopByHop.named(in: fields, of: bytes)
+        for index in fields.indices where HopByHop.isOne(fields[index].name, of: bytes) {
+            chosen &= ~(1 << UInt128(index))
         }
+        FieldLines.copy(fields, where: chosen, of: bytes, to: output)
     }
 }
 

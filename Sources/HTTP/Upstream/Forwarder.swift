@@ -8,22 +8,21 @@ extension UpstreamPool {
             throw Refusal(.unavailable, "this exchange cannot be forwarded")
         }
         let relay = Relay(connection: connection, pool: self, forwarding: forwarding)
-        let lease = try await lease(.any)
-        do throws(Relay.Failure) {
-            try await relay.run(on: lease.stream)
-        } catch {
-            lease.stream.close()
-            guard case .upstream(.closed) = error, lease.isReused, relay.maySendAgain else {
-                throw refusal(for: error)
-            }
-            // It had died at rest. What is idempotent, and still in hand, goes once more, on a new connection.
-            let second = try await self.lease(.new)
+        if let stream = takeIdle() {
             do throws(Relay.Failure) {
-                try await relay.run(on: second.stream)
+                return try await relay.run(on: stream)
             } catch {
-                second.stream.close()
-                throw refusal(for: error)
+                stream.close()
+                guard case .upstream(.closed) = error, relay.maySendAgain else { throw refusal(for: error) }
+                // It had died at rest. What is idempotent, and still in hand, goes once more, on a new connection.
             }
+        }
+        let stream = try await connect()
+        do throws(Relay.Failure) {
+            try await relay.run(on: stream)
+        } catch {
+            stream.close()
+            throw refusal(for: error)
         }
     }
 

@@ -46,14 +46,7 @@ extension Forwarding {
         output.append(" ")
         append(request.target)
         output.append(" HTTP/1.1\r\n")
-        let selected = selected(of: request)
-        for index in request.fields.indices where selected >> UInt128(index) & 1 == 1 {
-            let field = request.fields[index]
-            append(field.name)
-            output.append(": ")
-            append(field.value)
-            output.append("\r\n")
-        }
+        FieldLines.copy(request.fields, where: selected(of: request), of: head, to: output)
         output.append(added)
         switch (request.isBodyWhole, request.framing) {
         case (true, .none) where request.body.isEmpty: break

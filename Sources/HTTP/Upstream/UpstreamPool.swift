@@ -3,12 +3,6 @@ import Glibc
 
 /// A loop's connections to the upstream: those at rest, most recently used first.
 package final class UpstreamPool: @unchecked Sendable {
-    /// A connection in use, and whether it has carried a request before: only then can it have died at rest.
-    struct Lease {
-        var stream: Stream
-        var isReused: Bool
-    }
-
     private static let mostIdle = 256
     private static let idleSeconds: Int64 = 55
 
@@ -25,18 +19,14 @@ package final class UpstreamPool: @unchecked Sendable {
         loop.onTick { [self] in sweep() }
     }
 
-    enum Freshness { case any, new }
-
-    func lease(_ freshness: Freshness) async throws(Refusal) -> Lease {
-        while case .any = freshness, let stream = idle.popLast() {
+    /// A connection that is at rest and, as far as can be seen, alive.
+    func takeIdle() -> Stream? {
+        while let stream = idle.popLast() {
             // It spoke or closed while nobody was asking: whatever that was, it is no answer of ours.
-            if stream.isClosed || stream.hasUnreadSignal {
-                stream.close()
-            } else {
-                return Lease(stream: stream, isReused: true)
-            }
+            guard stream.isClosed || stream.hasUnreadSignal else { return stream }
+            stream.close()
         }
-        return Lease(stream: try await connect(), isReused: false)
+        return nil
     }
 
     func giveBack(_ stream: Stream) {
@@ -52,7 +42,7 @@ package final class UpstreamPool: @unchecked Sendable {
         idle.removeAll { $0.isClosed }
     }
 
-    private func connect() async throws(Refusal) -> Stream {
+    func connect() async throws(Refusal) -> Stream {
         var last = Refusal(.upstreamFailed, "\(target.host): no address is known for it")
         for address in target.nextAddresses() {
             let descriptor = address.beginConnect()

@@ -13,8 +13,9 @@ final class Database {
         let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
         let code = sqlite3_open_v2(path, &handle, flags, nil)
         guard code == SQLITE_OK, let handle else {
+            let fault = SQLiteFault.fault(code, on: handle, path: path)
             sqlite3_close_v2(handle)
-            throw SQLiteFault.fault(code, "", path: path)
+            throw fault
         }
         self.handle = handle
         self.path = path
@@ -94,7 +95,7 @@ final class Database {
     }
 
     private func fault(_ code: Int32) -> Fault {
-        SQLiteFault.fault(code, String(cString: sqlite3_errmsg(handle)), path: path)
+        SQLiteFault.fault(code, on: handle, path: path)
     }
 }
 

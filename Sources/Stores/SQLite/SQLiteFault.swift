@@ -1,25 +1,40 @@
 import CSQLite
 import CountersignWire
+import Glibc
 
 /// SQLite's result codes in words that say what to do. Source: sqlite.org/rescode.html.
 enum SQLiteFault {
-    static func fault(_ code: Int32, _ message: String, path: String) -> Fault {
+    /// `SQLITE_IOERR_SHMSIZE`, a macro that does not import.
+    private static let sharedMemorySize = SQLITE_IOERR | 19 << 8
+
+    /// The fault of the last call on this connection; nil for one that could not even be made.
+    static func fault(_ code: Int32, on connection: OpaquePointer?, path: String) -> Fault {
         switch code & 0xFF {
         case SQLITE_NOTADB, SQLITE_CORRUPT:
-            damaged(path)
+            return damaged(path)
         case SQLITE_FULL:
-            Fault(.unreachable, "\(path): the disk is full; nothing was changed")
+            return full(path)
         case SQLITE_READONLY, SQLITE_PERM, SQLITE_AUTH:
-            Fault(.unreachable, "\(path): cannot write to it; expected a file and a folder that this user may write")
+            return Fault(
+                .unreachable, "\(path): cannot write to it; expected a file and a folder that this user may write")
         case SQLITE_CANTOPEN:
-            Fault(.unreachable, "\(path): cannot open the database; expected a readable and writable file")
+            return Fault(.unreachable, "\(path): cannot open the database; expected a readable and writable file")
         case SQLITE_BUSY, SQLITE_LOCKED:
-            Fault(.unreachable, "\(path): another process has kept it locked for over five seconds")
+            return Fault(.unreachable, "\(path): another process has kept it locked for over five seconds")
         case SQLITE_IOERR:
-            Fault(.unreachable, "\(path): the disk failed while reading or writing (SQLite code \(code))")
+            let system = connection.map { sqlite3_system_errno($0) } ?? 0
+            // The journal's index is mapped memory: where the disk has no room for it, this is how SQLite says so.
+            if system == ENOSPC || system == EDQUOT || code == sharedMemorySize { return full(path) }
+            return Fault(
+                .unreachable, "\(path): the disk failed: \(String(cString: strerror(system))) (SQLite \(code))")
         default:
-            Fault(.failed, "\(path): \(message.isEmpty ? String(cString: sqlite3_errstr(code)) : message)")
+            return Fault(
+                .failed, "\(path): \(String(cString: connection.map { sqlite3_errmsg($0) } ?? sqlite3_errstr(code)))")
         }
+    }
+
+    private static func full(_ path: String) -> Fault {
+        Fault(.unreachable, "\(path): the disk is full; nothing was changed")
     }
 
     static func damaged(_ path: String) -> Fault {

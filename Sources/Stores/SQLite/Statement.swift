@@ -20,7 +20,7 @@ struct Statement: ~Copyable {
         var handle: OpaquePointer?
         let code = sqlite3_prepare_v2(connection, sql, -1, &handle, nil)
         guard code == SQLITE_OK, let handle else {
-            throw SQLiteFault.fault(code, String(cString: sqlite3_errmsg(connection)), path: path)
+            throw SQLiteFault.fault(code, on: connection, path: path)
         }
         let statement = Statement(handle: handle, connection: connection, path: path)
         for (index, value) in values.enumerated() { try statement.bind(value, at: Int32(index + 1)) }
@@ -70,6 +70,6 @@ struct Statement: ~Copyable {
     }
 
     private func fault(_ code: Int32) -> Fault {
-        SQLiteFault.fault(code, String(cString: sqlite3_errmsg(connection)), path: path)
+        SQLiteFault.fault(code, on: connection, path: path)
     }
 }

@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""Where the gateway's own instructions go, counted by callgrind: the same on a busy machine as on an idle one.
+
+Usage: profile.py [--body BYTES] [--tls]. Needs valgrind. Prints user-space instructions per request, by library and by
+function; the kernel's share, which is the larger one, is not seen. script/profile calls it.
+"""
+
+import argparse
+import collections
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from bench import BACKEND, ROOT, Nginx, free_port, load
+from gateway import Gateway
+
+REQUESTS = 5_000
+
+
+def record(folder: pathlib.Path, options) -> pathlib.Path:
+    """Counts REQUESTS requests, after as many that warm it, and returns callgrind's file."""
+    port, out = free_port(), folder / "callgrind.out"
+    backend = Nginx(folder, "backend", BACKEND.format(backend=port))
+    gateway = Gateway(folder / "gateway", "--upstream", f"http://127.0.0.1:{port}", "--log", "off",
+                      *(() if options.tls else ("--tls", "off")))
+    gateway.start(prefix=("valgrind", "--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={out}"), wait=60)
+    gateway.inside = ()
+    try:
+        gateway.add_app("bench")
+        gateway.key = gateway.add_release("bench")
+        load(gateway.port, gateway.key, REQUESTS, options.body, options.tls)
+        subprocess.run(["callgrind_control", "-i", "on", str(gateway.process.pid)], check=True, capture_output=True)
+        load(gateway.port, gateway.key, REQUESTS, options.body, options.tls)
+        subprocess.run(["callgrind_control", "-i", "off", str(gateway.process.pid)], check=True, capture_output=True)
+    finally:
+        gateway.stop()
+        backend.stop()
+    return out
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--body", type=int, default=0, help="bytes of a POST; 0 for a GET")
+    parser.add_argument("--tls", action="store_true")
+    options = parser.parse_args()
+    if not shutil.which("valgrind"):
+        sys.exit("profile: needs valgrind: apt-get install valgrind")
+    libraries, functions = collections.Counter(), collections.Counter()
+    with tempfile.TemporaryDirectory(dir=ROOT / ".build/bench") as folder:
+        out = record(pathlib.Path(folder), options)
+        text = subprocess.run(["callgrind_annotate", "--auto=no", "--threshold=100", out], check=True, capture_output=True,
+                              text=True).stdout
+    # An object is named where it changes the reader's mind only; a line without one is of the binary itself.
+    for count, name, library in re.findall(r"^ *([\d,]+) \([ \d.]+%\)  [^:\n]+:(.*?)(?: \[(.*)\])?$", text, re.MULTILINE):
+        count = int(count.replace(",", "")) / REQUESTS
+        libraries[pathlib.Path(library).name or "countersign"] += count
+        functions[name] += count
+    total = sum(libraries.values())
+    print(f"{total:,.0f} user-space instructions per request")
+    for name, count in libraries.most_common(6):
+        print(f"{count:9,.0f}  {name}")
+    print()
+    names = subprocess.run(["swift", "demangle", "--simplified"], input="\n".join(functions), capture_output=True, text=True,
+                           check=True).stdout.split("\n")
+    for name, count in sorted(zip(names, functions.values(), strict=False), key=lambda pair: -pair[1])[:30]:
+        print(f"{count:9,.0f}  {name[:110]}")
+
+
+if __name__ == "__main__":
+    main()
