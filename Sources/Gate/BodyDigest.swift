@@ -33,7 +33,8 @@ package struct BodyDigest: ~Copyable, Sendable {
     fileprivate static func compare(
         _ signed: borrowing Span<UInt8>, _ found: borrowing Span<UInt8>, _ name: StaticString
     ) throws(Refusal) {
-        guard ConstantTime.equals(signed, found) == .equal else {
+        // Both are known to whoever sent the request, so the time this takes tells nothing.
+        guard found.matches(signed) else {
             throw Refusal(.bodyMismatch, "content-digest: \(name) of the body differs")
         }
     }

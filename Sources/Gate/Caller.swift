@@ -4,7 +4,7 @@ import CountersignWire
 /// A request that was judged good: whose it is, and what its signature vouches for.
 package struct Caller: Sendable {
     package let release: ReleaseKey
-    package let scheme: SchemeName
+    package var scheme: SchemeName { release.scheme }
     /// The fields that may be forwarded on the strength of the signature.
     package let coveredFields: FieldSet
     /// Whole Unix seconds; nil where the scheme does not sign a time.
@@ -14,9 +14,8 @@ package struct Caller: Sendable {
 
     init(_ fresh: consuming Fresh) {
         release = fresh.release
-        scheme = fresh.claim.scheme
-        coveredFields = fresh.claim.coveredFields
+        coveredFields = fresh.coveredFields
         created = fresh.created
-        body = fresh.claim.body
+        body = fresh.body
     }
 }

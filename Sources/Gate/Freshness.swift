@@ -3,16 +3,20 @@ import CountersignWire
 
 /// A proof that is neither old nor from the future. Only ``Freshness`` can make one.
 package struct Fresh: ~Copyable, Sendable {
-    let claim: Claim
     let release: ReleaseKey
     /// Whole Unix seconds; nil where the scheme does not sign a time.
     let created: Int64?
     /// When it was checked.
     let now: Int64
+    let replayKey: Claim.ReplayKey?
+    let coveredFields: FieldSet
+    let body: BodyExpectation
 
     fileprivate init(_ proof: consuming Proof, created: Int64?, now: Int64) {
-        claim = proof.claim
         release = proof.release
+        replayKey = proof.replayKey
+        coveredFields = proof.coveredFields
+        body = proof.body
         self.created = created
         self.now = now
     }
@@ -24,20 +28,22 @@ package struct Freshness: Sendable {
 
     /// `now` in whole Unix seconds.
     package func check(_ proof: consuming Proof, at now: Int64) throws(Refusal) -> Fresh {
-        let created = try judge(proof.claim, proof.release.allowance, at: now)
+        let created = try judge(proof.created, proof.expires, proof.release.allowance, at: now)
         return Fresh(proof, created: created, now: now)
     }
 
-    /// When the claim says it was made, if that is within the policy's window; nil where the scheme does not say.
-    func judge(_ claim: Claim, _ allowance: Allowance, at now: Int64) throws(Refusal) -> Int64? {
-        let created = claim.created.instant(allowance)
+    /// When the signature says it was made, if that is within the policy's window; nil where the scheme does not say.
+    func judge(
+        _ created: Claim.Created, _ expires: Int64?, _ allowance: Allowance, at now: Int64
+    ) throws(Refusal) -> Int64? {
+        let created = created.instant(allowance)
         if let created {
             let (age, overflow) = now.subtractingReportingOverflow(created)
             guard !overflow, age.magnitude <= allowance.window.magnitude else {
                 throw Refusal(.stale, Freshness.describe(created: created, now: now, window: allowance.window))
             }
         }
-        if let expires = claim.expires, expires <= now {
+        if let expires, expires <= now {
             throw Refusal(.stale, "expired at \(expires), it is \(now)")
         }
         return created

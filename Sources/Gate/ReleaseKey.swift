@@ -62,5 +62,5 @@ struct Allowance: Sendable {
 /// Where the gate finds keys. In memory for every live release; a source that must ask a store may suspend.
 package protocol KeySource: Sendable {
     /// The release key of that id; nil where there is none.
-    func key(for id: KeyID) async throws(Fault) -> ReleaseKey?
+    nonisolated(nonsending) func key(for id: KeyID) async throws(Fault) -> ReleaseKey?
 }

@@ -4,12 +4,21 @@ import CountersignWire
 
 /// Says that a signature held, and for what. Only ``Verify`` can make one, and it can be used once.
 package struct Proof: ~Copyable, Sendable {
-    let claim: Claim
     let release: ReleaseKey
+    let created: Claim.Created
+    /// Whole Unix seconds.
+    let expires: Int64?
+    let replayKey: Claim.ReplayKey?
+    let coveredFields: FieldSet
+    let body: BodyExpectation
 
-    fileprivate init(claim: Claim, release: ReleaseKey) {
-        self.claim = claim
+    fileprivate init(_ claim: Claim, _ release: ReleaseKey) {
         self.release = release
+        created = claim.created
+        expires = claim.expires
+        replayKey = claim.replayKey
+        coveredFields = claim.coveredFields
+        body = claim.body
     }
 }
 
@@ -42,6 +51,6 @@ package struct Verify: Sendable {
             throw Refusal(.badSignature, contradiction)
         }
         if request.isBodyWhole { try claim.body.check(request.body.span) }
-        return Proof(claim: claim, release: release)
+        return Proof(claim, release)
     }
 }

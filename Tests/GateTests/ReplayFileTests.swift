@@ -79,6 +79,20 @@ import Testing
         }
     }
 
+    @Test func clockThatStartsBehindDoesNotOpenTheGate() throws {
+        let folder = try Folder()
+        var settings = ReplayFile.Settings()
+        settings.window = 60
+        settings.bootIDPath = try boot("a", folder)
+        do {
+            let file = try ReplayFile(path: folder.path + "/replay", expecting: nil, settings: settings, now: now)
+            try file.insertNow(entry("n"))
+        }
+        settings.bootIDPath = try boot("b", folder)
+        let file = try ReplayFile(path: folder.path + "/replay", expecting: nil, settings: settings, now: now - 86_400)
+        #expect(file.report.floor == now + 60)
+    }
+
     @Test func missingOrForeignOrDamagedFilesCloseTheGate() throws {
         let folder = try Folder()
         let path = folder.path + "/replay"

@@ -85,7 +85,7 @@ package struct Explanation: Sendable {
         guard let now = question.at else { return }
         let allowance = Allowance(question.policy, question.scheme)
         do throws(Refusal) {
-            _ = try Freshness().judge(claim, allowance, at: now)
+            _ = try Freshness().judge(claim.created, claim.expires, allowance, at: now)
         } catch {
             cause = ClockError(claim, allowance, now)?.description
             throw error

@@ -22,7 +22,7 @@ extension ReplayGuard {
     /// Lets a fresh proof through once.
     nonisolated(nonsending) package func admit(_ fresh: consuming Fresh) async throws(Refusal) -> Caller {
         // Schemes whose equal calls have equal signatures at any time have nothing that could be remembered.
-        if let key = fresh.claim.replayKey {
+        if let key = fresh.replayKey {
             try await insert(ReplayEntry(fresh, key))
         }
         return Caller(fresh)
@@ -31,8 +31,8 @@ extension ReplayGuard {
 
 extension ReplayEntry {
     fileprivate init(_ fresh: borrowing Fresh, _ key: Claim.ReplayKey) {
-        keyID = fresh.claim.keyID
-        scheme = fresh.claim.scheme
+        keyID = fresh.release.id
+        scheme = fresh.release.scheme
         replayKey = key
         created = fresh.created ?? fresh.now
         now = fresh.now

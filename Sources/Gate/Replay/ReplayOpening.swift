@@ -60,8 +60,10 @@ struct ReplayOpening {
         case .firstStart, .intact: break
         case .rebooted, .missing, .another, .corrupt:
             // Signatures up to a window ahead of the clock may have been admitted, so all of those are too old now. The
-            // time of opening serves for the time of the crash, which is earlier, and which nobody knows.
-            let (floor, overflow) = now.addingReportingOverflow(Int64(max(settings.window, 0)))
+            // time of opening serves for the time of the crash, which is earlier, and which nobody knows; the newest
+            // entry that was saved helps where the clock starts behind.
+            let latest = max(now, table.newest)
+            let (floor, overflow) = latest.addingReportingOverflow(Int64(max(settings.window, 0)))
             table.header.floor = max(table.header.floor, overflow ? Int64.max : floor)
         }
         table.header.bootID = bootID

@@ -93,6 +93,13 @@ final class ReplayTable {
         return ReplayTable(mapping, bucketCount: buckets)
     }
 
+    /// When the newest entry was created, whole Unix seconds; 0 where there is none.
+    var newest: Int64 {
+        var newest: UInt64 = 0
+        for index in 0..<bucketCount * ReplayTable.ways { newest = max(newest, records[index * 2 + 1] >> 32) }
+        return Int64(newest)
+    }
+
     private func bucketIndex(_ place: UInt64) -> Int { Int(place & UInt64(bucketCount - 1)) }
 
     private func isDead(_ word: UInt64, _ oldest: Int64) -> Bool { Int64(word >> 32) < oldest || word >> 32 == 0 }
