@@ -87,7 +87,7 @@ def load(port: int, key, requests: int, body: int, uses_tls: bool) -> dict:
 def measure(options, folder: pathlib.Path) -> list[dict]:
     ports = {name: free_port() for name in ("backend", "plain", "tls")}
     backend = Nginx(folder, "backend", BACKEND.format(**ports))
-    upstream = ("--upstream", f"http://127.0.0.1:{ports['backend']}", "--log", "off")
+    upstream = ("--upstream", f"http://127.0.0.1:{ports['backend']}", "--log", "off", "--workers", 1)
     # One data folder would be one lock: two gateways, one with TLS and one without, each with its own key.
     gateways = {"plain": Gateway(folder / "plain", *upstream, "--tls", "off"), "tls": Gateway(folder / "tls", *upstream)}
     for gateway in gateways.values():

@@ -24,7 +24,7 @@ def record(folder: pathlib.Path, options) -> pathlib.Path:
     """Counts REQUESTS requests, after as many that warm it, and returns callgrind's file."""
     port, out = free_port(), folder / "callgrind.out"
     backend = Nginx(folder, "backend", BACKEND.format(backend=port))
-    gateway = Gateway(folder / "gateway", "--upstream", f"http://127.0.0.1:{port}", "--log", "off",
+    gateway = Gateway(folder / "gateway", "--upstream", f"http://127.0.0.1:{port}", "--log", "off", "--workers", 1,
                       *(() if options.tls else ("--tls", "off")))
     gateway.start(prefix=("valgrind", "--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={out}"), wait=60)
     gateway.inside = ()

@@ -219,3 +219,30 @@ def test_a_wrong_settings_file(tmp_path, content, named):
     path = tmp_path / "settings.json"
     path.write_text(content)
     refuses_to_start(Gateway(tmp_path), named, options=("--config", path), codes=(1, 2))
+
+
+KEY = "q83vEjRWeJCrze8SNFZ4kKvN7xI0VniQq83vEjRWeJA"
+
+
+def test_a_master_key_from_the_environment(tmp_path):
+    """No file is made then, and without it the data folder stays shut."""
+    gateway = Gateway(tmp_path, environment={"COUNTERSIGN_MASTER_KEY": KEY})
+    with gateway:
+        gateway.add_app("demo")
+        gateway.key = gateway.add_release()
+        assert gateway.send(gateway.key.request()).status == 200
+    assert not [path for path in gateway.data.iterdir() if "master" in path.name]
+    refuses_to_start(gateway, "master key")
+    still_serves(gateway)
+
+
+def test_a_master_key_from_a_systemd_credential(tmp_path):
+    (tmp_path / "credentials").mkdir()
+    (tmp_path / "credentials/countersign-master-key").write_text(KEY)
+    (tmp_path / "credentials/countersign-master-key").chmod(0o400)
+    gateway = Gateway(tmp_path, environment={"CREDENTIALS_DIRECTORY": str(tmp_path / "credentials")})
+    with gateway:
+        gateway.add_app("demo")
+        gateway.key = gateway.add_release()
+        assert gateway.send(gateway.key.request()).status == 200
+    assert not [path for path in gateway.data.iterdir() if "master" in path.name]

@@ -14,7 +14,8 @@ BODY = b'{"amount":1}'
 
 
 def before(backend: Backend, tmp_path, *options: object) -> Gateway:
-    gateway = Gateway(tmp_path, "--upstream", backend.url, *options).start()
+    """A gateway before this backend; of one worker, so that all requests share one pool of connections."""
+    gateway = Gateway(tmp_path, "--workers", 1, "--upstream", backend.url, *options).start()
     gateway.add_app("demo")
     gateway.key = gateway.add_release("demo", "ios", "1.0")
     return gateway

@@ -29,7 +29,9 @@ def run(*arguments: object, stdin: bytes | str = b"", environment: dict[str, str
 class Gateway:
     """A data folder, and the server that runs on it."""
 
-    def __init__(self, folder: pathlib.Path, *options: object, environment: dict[str, str] | None = None):
+    def __init__(self, folder: pathlib.Path, *options: object, environment: dict[str, str] | None = None,
+                 certificate: pathlib.Path | None = None):
+        self.certificate = certificate
         self.folder, self.options, self.environment = folder, options, environment or {}
         folder.mkdir(exist_ok=True)
         self.data = folder / "data"
@@ -42,7 +44,7 @@ class Gateway:
 
     def command(self, *options: object) -> list[str]:
         return [BINARY, "serve", "--data", str(self.data), "--listen", f"127.0.0.1:{self.port}", "--admin", "off",
-                "--workers", "1", *map(str, self.options), *map(str, options)]
+                "--workers", "2", *map(str, self.options), *map(str, options)]
 
     def start(self, *options: object, prefix: tuple[str, ...] = (), wait: float = 20) -> "Gateway":
         """Starts and waits until it listens. Started again, it takes the same port."""
@@ -59,7 +61,7 @@ class Gateway:
                 if self.is_tls:
                     # The pin is the line after it.
                     self.started.append(self.process.stdout.readline().decode().rstrip("\n"))
-                    self.context = ssl.create_default_context(cafile=self.seen_data / "tls/certificate.pem")
+                    self.context = ssl.create_default_context(cafile=self.certificate or self.seen_data / "tls/certificate.pem")
                 return self
             assert time.monotonic() < deadline, "it does not say that it listens"
         raise AssertionError(f"exit {self.process.wait()} before listening: {self.log_path.read_text()[-800:]}")
