@@ -18,7 +18,9 @@ package struct Authorities: Sendable {
         let left = Authority.normalised(left, without: port)
         let right = Authority.normalised(right, without: port)
         guard left.count == right.count, left.count > 0 else { return false }
-        for index in 0..<left.count where ASCII.lowercased(left[index]) != ASCII.lowercased(right[index]) { return false }
+        for index in 0..<left.count where ASCII.lowercased(left[index]) != ASCII.lowercased(right[index]) {
+            return false
+        }
         return true
     }
 }

@@ -1,5 +1,10 @@
 /// How large anything from outside may be. Every size and queue has a bound, and going over it is an answer.
 public struct Limits: Sendable, Equatable {
+    /// A head is read into one buffer, beside what we add to it.
+    public static let mostHeadBytes = 60_000
+    /// As many as a 128-bit mask can name.
+    public static let mostFields = 128
+
     /// Bytes of request line and fields together.
     public var headBytes = 16_384
     /// Bytes of the request target.

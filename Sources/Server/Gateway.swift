@@ -93,9 +93,11 @@ final class Gateway: Handler, @unchecked Sendable {
     }
 
     private func answer(_ refusal: Refusal, _ exchange: any Exchange, _ event: RequestEvent) async {
-        let dialect = exchange.request.method.isEmpty ? .problem : gate.dialect(for: exchange.request)
+        // What could not be read as a request speaks no dialect and names no app.
+        let isRequest = !exchange.request.method.isEmpty
         let answer = RefusalAnswer.make(
-            refusal, dialect: dialect, detail: .coarse, event: event.id, now: clock.now)
+            refusal, dialect: isRequest ? gate.dialect(for: exchange.request) : .problem,
+            detail: isRequest ? await gate.detail(forRefused: exchange.request) : .coarse, event: event.id, now: clock.now)
         await exchange.respond(answer)
     }
 

@@ -147,7 +147,9 @@ package struct StructuredField: ~Escapable {
             throw problem("a key: a lower-case letter or \"*\"")
         }
         var index = start + 1
-        while index < text.count, isLower(text[index]) || ASCII.isDigit(text[index]) || isKeyMark(text[index]) { index += 1 }
+        while index < text.count, isLower(text[index]) || ASCII.isDigit(text[index]) || isKeyMark(text[index]) {
+            index += 1
+        }
         at = index
         return Slice(start, index)
     }

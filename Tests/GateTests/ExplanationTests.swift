@@ -14,7 +14,8 @@ import Testing
         #expect(explanation.verdict == .accepted)
         #expect(explanation.cause == nil)
         #expect(explanation.notes == [])
-        #expect(explanation.stages.map(\.name).starts(with: ["claim", "string to sign", "SHA-256 of the string to sign"]))
+        #expect(
+            explanation.stages.map(\.name).starts(with: ["claim", "string to sign", "SHA-256 of the string to sign"]))
     }
 
     @Test("the secret and the MAC it would make are never shown", arguments: [SchemeName.messageSignatures, .formMD5])
@@ -49,9 +50,11 @@ import Testing
         #expect(code(explanation) == .badSignature)
     }
 
-    @Test("a secret read in another way is named", arguments: [
-        ("dGhlIHNlY3JldA", "the secret was decoded from base64url, not used as text"),
-    ])
+    @Test(
+        "a secret read in another way is named",
+        arguments: [
+            ("dGhlIHNlY3JldA", "the secret was decoded from base64url, not used as text")
+        ])
     func secretSpelling(_ row: (secret: String, cause: String)) throws {
         var draft = try draft(.messageSignatures)
         try sign(&draft, .messageSignatures, secret: "the secret")
@@ -71,12 +74,20 @@ import Testing
         #expect(explanation.cause == nil)
     }
 
-    @Test("clocks", arguments: [
-        (-61, "the signer's clock is 61 s behind the time it is judged by, or the request is an old one"),
-        (3600, "local time was sent for UTC, or the app's timezone is set wrongly: 3600 s ahead of the time it is judged by"),
-        (-20_700, "local time was sent for UTC, or the app's timezone is set wrongly: 20700 s behind the time it is judged by"),
-        (Int(now) * 999, "created is in milliseconds; expected whole seconds"),
-    ])
+    @Test(
+        "clocks",
+        arguments: [
+            (-61, "the signer's clock is 61 s behind the time it is judged by, or the request is an old one"),
+            (
+                3600,
+                "local time was sent for UTC, or the app's timezone is set wrongly: 3600 s ahead of the time it is judged by"
+            ),
+            (
+                -20_700,
+                "local time was sent for UTC, or the app's timezone is set wrongly: 20700 s behind the time it is judged by"
+            ),
+            (Int(now) * 999, "created is in milliseconds; expected whole seconds"),
+        ])
     func clocks(_ row: (offset: Int, cause: String)) throws {
         var draft = try draft(.messageSignatures)
         try sign(&draft, .messageSignatures, at: now + Int64(row.offset))

@@ -37,16 +37,21 @@ import Testing
 
     @Test func expires() async throws {
         let deployment = try Deployment()
-        for (expires, code) in [(Deployment.now, Refusal.Code.stale), (Deployment.now + 1, nil)] as [(Int64, Refusal.Code?)] {
+        for (expires, code) in [(Deployment.now, Refusal.Code.stale), (Deployment.now + 1, nil)]
+            as [(Int64, Refusal.Code?)]
+        {
             let request = try resigned(deployment, nonce: "n\(expires)", ";nonce=", with: ";expires=\(expires);nonce=")
             #expect(await deployment.refusal(of: request)?.code == code)
         }
     }
 
-    @Test("the least that must be covered", arguments: [
-        "\"@method\" ", "\"@authority\" ", "\"@path\" ", "\"@query\" ", " \"countersign-release\"", " \"content-digest\"",
-        " \"content-type\"", " \"idempotency-key\"", ";created=1800000000", ";nonce=\"n\"",
-    ])
+    @Test(
+        "the least that must be covered",
+        arguments: [
+            "\"@method\" ", "\"@authority\" ", "\"@path\" ", "\"@query\" ", " \"countersign-release\"",
+            " \"content-digest\"",
+            " \"content-type\"", " \"idempotency-key\"", ";created=1800000000", ";nonce=\"n\"",
+        ])
     func cover(_ part: String) async throws {
         let deployment = try Deployment()
         let request = try resigned(deployment, nonce: "n", part, with: "")
@@ -103,10 +108,14 @@ import Testing
         #expect(await deployment.refusal(of: draft.request())?.code == .unsigned)
     }
 
-    @Test("hosts this deployment does not answer for", arguments: [
-        ("api.example.com", nil), ("API.example.com", nil), ("api.example.com:443", nil), ("api.example.com:80", .malformed),
-        ("api.example.com:8443", .malformed), ("api.example.com.", .malformed), ("evil.example.com", .malformed), ("", .malformed),
-    ] as [(String, Refusal.Code?)])
+    @Test(
+        "hosts this deployment does not answer for",
+        arguments: [
+            ("api.example.com", nil), ("API.example.com", nil), ("api.example.com:443", nil),
+            ("api.example.com:80", .malformed),
+            ("api.example.com:8443", .malformed), ("api.example.com.", .malformed), ("evil.example.com", .malformed),
+            ("", .malformed),
+        ] as [(String, Refusal.Code?)])
     func authority(_ row: (host: String, code: Refusal.Code?)) async throws {
         let deployment = try Deployment()
         let request = try deployment.signed(.messageSignatures, nonce: "n") { $0.authority = row.host }
@@ -122,9 +131,11 @@ import Testing
         #expect(await later.refusal(of: try later.signed(.messageSignatures, nonce: "n")) == nil)
     }
 
-    @Test("plat is compared without case, ver as it is", arguments: [
-        ("ios", "1.0", nil), ("iOS", "1.0", nil), ("android", "1.0", .badSignature), ("ios", "1.1", .badSignature),
-    ] as [(String, String, Refusal.Code?)])
+    @Test(
+        "plat is compared without case, ver as it is",
+        arguments: [
+            ("ios", "1.0", nil), ("iOS", "1.0", nil), ("android", "1.0", .badSignature), ("ios", "1.1", .badSignature),
+        ] as [(String, String, Refusal.Code?)])
     func platform(_ row: (platform: String, version: String, code: Refusal.Code?)) async throws {
         let deployment = try Deployment()
         var credentials = deployment.forms
@@ -150,7 +161,8 @@ import Testing
         request.body = []
         request.isBodyWhole = false
         let caller = try await deployment.gate.judge(request)
-        for (body, code) in [("hello", nil), ("hullo", .bodyMismatch), ("", .bodyMismatch)] as [(String, Refusal.Code?)] {
+        for (body, code) in [("hello", nil), ("hullo", .bodyMismatch), ("", .bodyMismatch)] as [(String, Refusal.Code?)]
+        {
             var digest = BodyDigest(caller.body)
             for byte in body.utf8 { digest.update([byte].span) }
             do throws(Refusal) {
@@ -197,7 +209,9 @@ import Testing
         draft.set("Content-Type", "application/json")
         draft.set("Idempotency-Key", "k")
         try MessageSignatures().sign(&draft, as: deployment.messages, at: Deployment.now, nonce: nonce)
-        let input = draft.fields.first { $0.name == "Signature-Input" }.map { String(decoding: $0.value, as: UTF8.self) }
+        let input = draft.fields.first { $0.name == "Signature-Input" }.map {
+            String(decoding: $0.value, as: UTF8.self)
+        }
         draft.set("Signature-Input", try #require(input).replacing(part, with: other))
         draft.set("Countersign-Release", release)
         var workspace = Workspace()
@@ -210,7 +224,8 @@ import Testing
 
     private static let ages: [(scheme: SchemeName, age: Int64, code: Refusal.Code?)] = [
         (.messageSignatures, 0, nil), (.messageSignatures, 60, nil), (.messageSignatures, -60, nil),
-        (.messageSignatures, 61, .stale), (.messageSignatures, -61, .stale), (.messageSignatures, 1_700_000_000, .stale),
+        (.messageSignatures, 61, .stale), (.messageSignatures, -61, .stale),
+        (.messageSignatures, 1_700_000_000, .stale),
         (.formMD5, 300, nil), (.formMD5, -300, nil), (.formMD5, 301, .stale), (.formMD5, -301, .stale),
     ]
 }

@@ -14,7 +14,9 @@ enum Mutation {
             guard !request.body.isEmpty else { return nil }
             changed.body[Int.random(in: request.body.indices, using: &random)] ^= bit
         } else {
-            guard let slice = slices(of: part, in: request, scheme).filter({ !$0.isEmpty }).randomElement(using: &random) else {
+            guard
+                let slice = slices(of: part, in: request, scheme).filter({ !$0.isEmpty }).randomElement(using: &random)
+            else {
                 return nil
             }
             let index = Int.random(in: slice.range, using: &random)

@@ -9,7 +9,8 @@ import Testing
     @Test("2,000 random requests: every covered part, then replayed, two at once")
     func coveredParts() async throws {
         let deployment = try Deployment()
-        let seed = getenv("COUNTERSIGN_TEST_SEED").flatMap { UInt64(String(cString: $0)) } ?? UInt64.random(in: 0...UInt64.max)
+        let seed =
+            getenv("COUNTERSIGN_TEST_SEED").flatMap { UInt64(String(cString: $0)) } ?? UInt64.random(in: 0...UInt64.max)
         print("mutation test: COUNTERSIGN_TEST_SEED=\(seed)")
         var random = SeededGenerator(state: seed)
         var flips = 0
@@ -21,7 +22,8 @@ import Testing
                     guard let changed = Mutation.flipBit(in: part, of: request, scheme, &random) else { continue }
                     flips += 1
                     if await deployment.refusal(of: changed) == nil {
-                        Issue.record("\(scheme.name.rawValue) \(number), seed \(seed): \(part.rawValue) changed, and accepted")
+                        Issue.record(
+                            "\(scheme.name.rawValue) \(number), seed \(seed): \(part.rawValue) changed, and accepted")
                     }
                 }
             }
@@ -58,14 +60,18 @@ import Testing
     ) throws -> Request {
         let letters = Array("abcdefghijklmnopqrstuvwxyzABCXYZ0123456789-._~")
         func word(_ lengths: ClosedRange<Int>) -> String {
-            String((0..<Int.random(in: lengths, using: &random)).map { _ in letters.randomElement(using: &random) ?? "x" })
+            String(
+                (0..<Int.random(in: lengths, using: &random)).map { _ in letters.randomElement(using: &random) ?? "x" })
         }
         let isForm = scheme == .formMD5
-        let method = (isForm ? ["GET", "POST"] : ["GET", "POST", "PUT", "DELETE", "PATCH"]).randomElement(using: &random)
+        let method = (isForm ? ["GET", "POST"] : ["GET", "POST", "PUT", "DELETE", "PATCH"]).randomElement(
+            using: &random)
         return try deployment.signed(scheme, nonce: "number0\(number)") {
             $0.method = method ?? "GET"
-            let query = (0..<Int.random(in: 1...4, using: &random)).map { "k\($0)=\(word(0...8))" }.joined(separator: "&")
-            $0.target = Array("/\(word(1...20))/\(word(1...10))\($0.method == "POST" && isForm ? "" : "?" + query)".utf8)
+            let query = (0..<Int.random(in: 1...4, using: &random)).map { "k\($0)=\(word(0...8))" }.joined(
+                separator: "&")
+            $0.target = Array(
+                "/\(word(1...20))/\(word(1...10))\($0.method == "POST" && isForm ? "" : "?" + query)".utf8)
             if isForm {
                 if $0.method == "POST" { $0.body = Array(query.utf8) }
                 return

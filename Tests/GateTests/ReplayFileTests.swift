@@ -8,10 +8,12 @@ import Testing
 @Suite struct ReplayFileTests {
     private let now: Int64 = 1_800_000_000
 
-    @Test("what makes two requests the same", arguments: [
-        ("k1", SchemeName.messageSignatures, "n1", Refusal.Code.replayed), ("k2", .messageSignatures, "n1", nil),
-        ("k1", .formMD5, "n1", nil), ("k1", .messageSignatures, "n2", nil), ("k1n", .messageSignatures, "1", nil),
-    ] as [(String, SchemeName, String, Refusal.Code?)])
+    @Test(
+        "what makes two requests the same",
+        arguments: [
+            ("k1", SchemeName.messageSignatures, "n1", Refusal.Code.replayed), ("k2", .messageSignatures, "n1", nil),
+            ("k1", .formMD5, "n1", nil), ("k1", .messageSignatures, "n2", nil), ("k1n", .messageSignatures, "1", nil),
+        ] as [(String, SchemeName, String, Refusal.Code?)])
     func sameness(_ row: (key: String, scheme: SchemeName, nonce: String, code: Refusal.Code?)) throws {
         let folder = try Folder()
         let file = try open(folder)
@@ -40,7 +42,8 @@ import Testing
         let child = fork()
         if child == 0 {
             // Only what is safe between fork and the kill: no test machinery.
-            let admitted = (try? ReplayFile(path: folder.path + "/replay", expecting: nil, settings: settings, now: now))
+            let admitted =
+                (try? ReplayFile(path: folder.path + "/replay", expecting: nil, settings: settings, now: now))
                 .map { file in code { try file.insertNow(entry("n")) } == nil }
             pipe.send(admitted == true ? 1 : 0)
             kill(getpid(), SIGKILL)
@@ -346,7 +349,8 @@ private final class Tmpfs {
     }
 
     static let isPossible: Bool = {
-        guard geteuid() == 0, let folder = try? Folder(), let disk = try? Tmpfs(on: folder.path + "/disk", size: "16k") else {
+        guard geteuid() == 0, let folder = try? Folder(), let disk = try? Tmpfs(on: folder.path + "/disk", size: "16k")
+        else {
             return false
         }
         return !disk.path.isEmpty

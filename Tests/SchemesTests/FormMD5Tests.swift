@@ -71,7 +71,9 @@ import Testing
     }
 
     @Test func queryOfAPostMayNotBearBaseNames() throws {
-        for (query, code) in [("x=1", nil), ("rand=1", .malformed), ("a=1&&rand=1", .malformed), ("s%69gn=1", .malformed)] as [(String, Refusal.Code?)] {
+        for (query, code) in [
+            ("x=1", nil), ("rand=1", .malformed), ("a=1&&rand=1", .malformed), ("s%69gn=1", .malformed),
+        ] as [(String, Refusal.Code?)] {
             var draft = post(valid)
             draft.target = Array("/call?\(query)".utf8)
             var workspace = Workspace()

@@ -60,7 +60,9 @@ import Testing
     @Test("several lines of a field are one value, and all are covered")
     func severalLines() throws {
         var draft = Draft(method: "GET", target: Array("/".utf8), authority: "h.example")
-        draft.fields = [Draft.Field("X-A", "1"), Draft.Field("X-B", "x"), Draft.Field("X-A", "2, 3"), Draft.Field("x-a", "")]
+        draft.fields = [
+            Draft.Field("X-A", "1"), Draft.Field("X-B", "x"), Draft.Field("X-A", "2, 3"), Draft.Field("x-a", ""),
+        ]
         try MessageSignatures().sign(&draft, as: credentials(), at: 1000, nonce: "n")
         var workspace = Workspace()
         let request = draft.request()
@@ -138,7 +140,10 @@ import Testing
         ("a=(\"@method\");keyid=\"k\";x=1.50", "a=:AAAA:", .malformed),
         ("a=(\"@method\");keyid=\"k\",", "a=:AAAA:", .malformed),
         ("a=(\"@method\");keyid=\"k\", b=(\"@path\");keyid=\"k\"", "a=:AAAA:", .malformed),
-        ("a=(\"@method\");keyid=\"k\";tag=\"countersign\", b=();keyid=\"k\";tag=\"countersign\"", "a=:AAAA:", .malformed),
+        (
+            "a=(\"@method\");keyid=\"k\";tag=\"countersign\", b=();keyid=\"k\";tag=\"countersign\"", "a=:AAAA:",
+            .malformed
+        ),
         ("a=(\"@method\");keyid=\"k\"", "", .malformed),
         ("a=(\"@method\");keyid=\"k\"", "b=:AAAA:", .malformed),
         ("a=(\"@method\");keyid=\"k\"", "a=AAAA", .malformed),

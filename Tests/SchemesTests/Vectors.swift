@@ -10,7 +10,8 @@ enum Vectors {
         let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../Vectors")
         let decoder = JSONDecoder()
         decoder.keyDecodingStrategy = .convertFromSnakeCase
-        let cases = try decoder.decode(VectorFile<Case>.self, from: Data(contentsOf: folder.appending(path: path))).cases
+        let cases = try decoder.decode(VectorFile<Case>.self, from: Data(contentsOf: folder.appending(path: path)))
+            .cases
         try #require(!cases.isEmpty, "\(path) has no cases")
         return cases
     }
@@ -35,7 +36,8 @@ struct SignedMessage: Decodable, Sendable, CustomTestStringConvertible {
 
     var draft: Draft {
         var draft = Draft(
-            method: method, target: Array(target.utf8), authority: authority, transport: transport == "http" ? .plain : .tls)
+            method: method, target: Array(target.utf8), authority: authority,
+            transport: transport == "http" ? .plain : .tls)
         for field in fields { draft.fields.append(Draft.Field(field[0], field[1])) }
         draft.body = Array(body.utf8)
         return draft

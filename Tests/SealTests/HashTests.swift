@@ -39,10 +39,12 @@ import Testing
         }
     }
 
-    @Test("SipHash-2-4-128 of its authors' table", arguments: [
-        (0, "a3817f04ba25a8e66df67214c7550293"), (1, "da87c1d86b99af44347659119b22fc45"),
-        (15, "5493e99933b0a8117e08ec0f97cfc3d9"),
-    ])
+    @Test(
+        "SipHash-2-4-128 of its authors' table",
+        arguments: [
+            (0, "a3817f04ba25a8e66df67214c7550293"), (1, "da87c1d86b99af44347659119b22fc45"),
+            (15, "5493e99933b0a8117e08ec0f97cfc3d9"),
+        ])
     func keyedHash(_ row: (length: Int, output: String)) {
         let hash = KeyedHash(key: InlineArray { UInt8($0) })
         let input = (0..<row.length).map { UInt8($0) }

@@ -6,19 +6,19 @@ import Testing
     func base64(_ row: (text: String, bytes: String?)) {
         let decoded = Base64.decode(row.text, .standard)
         #expect(decoded == row.bytes.map { Array($0.utf8) })
-        if let bytes = row.bytes { 
+        if let bytes = row.bytes {
             let text = Base64.encode(Array(bytes.utf8).span, .standard)
             #expect(text == row.text)
-         }
+        }
     }
 
     @Test("base64url has no padding and its own two letters", arguments: base64URLTable)
     func base64URL(_ row: (text: String, bytes: [UInt8]?)) {
         #expect(Base64.decode(row.text, .url) == row.bytes)
-        if let bytes = row.bytes { 
+        if let bytes = row.bytes {
             let text = Base64.encode(bytes.span, .url)
             #expect(text == row.text)
-         }
+        }
     }
 
     @Test func shortBytesKeepToTheirCapacity() {
@@ -34,10 +34,10 @@ import Testing
     @Test("hexadecimal digits in lower case, in pairs", arguments: hexTable)
     func hex(_ row: (text: String, bytes: [UInt8]?)) {
         #expect(Hex.decode(row.text) == row.bytes)
-        if let bytes = row.bytes { 
+        if let bytes = row.bytes {
             let text = Hex.encode(bytes.span)
             #expect(text == row.text)
-         }
+        }
     }
 
     @Test("percent-encoding", arguments: [("a-Z0._~", "a-Z0._~"), ("a b/ü%", "a%20b%2F%C3%BC%25"), ("", "")])

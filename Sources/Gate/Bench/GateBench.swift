@@ -69,7 +69,8 @@ package struct GateBench: Sendable {
     // MARK: What is judged
 
     private static func message(_ number: Int) -> Draft {
-        var draft = Draft(method: "POST", target: Array("/v2/orders/4711/items?expand=prices&page=2".utf8), authority: host)
+        var draft = Draft(
+            method: "POST", target: Array("/v2/orders/4711/items?expand=prices&page=2".utf8), authority: host)
         draft.set("User-Agent", "Shop/4.2 (iPhone; iOS 19.1)")
         draft.set("Accept", "application/json")
         draft.set("Accept-Encoding", "gzip, br")

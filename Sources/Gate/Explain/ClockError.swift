@@ -6,7 +6,8 @@ struct ClockError: CustomStringConvertible {
 
     init?(_ claim: Claim, _ allowance: Allowance, _ now: Int64) {
         // Times beyond all calendars are not worth a diagnosis, and would overflow below.
-        guard let created = claim.created.instant(allowance), created.magnitude < 1 << 53, now.magnitude < 1 << 53 else {
+        guard let created = claim.created.instant(allowance), created.magnitude < 1 << 53, now.magnitude < 1 << 53
+        else {
             return nil
         }
         if case .unix(let seconds) = claim.created, abs(seconds / 1000 - now) <= max(allowance.window, 1) {

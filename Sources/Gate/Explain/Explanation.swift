@@ -96,7 +96,8 @@ package struct Explanation: Sendable {
         var lines = ["key id: \(claim.keyID)"]
         switch claim.created {
         case .unix(let seconds): lines.append("created: \(seconds)")
-        case .wallClock(let seconds): lines.append("created: \(CivilTime(seconds: seconds).description), without a zone")
+        case .wallClock(let seconds):
+            lines.append("created: \(CivilTime(seconds: seconds).description), without a zone")
         case .unsigned: lines.append("created: not said")
         }
         if let expires = claim.expires { lines.append("expires: \(expires)") }

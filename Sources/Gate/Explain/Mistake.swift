@@ -23,11 +23,21 @@ struct Mistake: Sendable {
     }
 
     private static let all = [
-        Mistake(sentence: "the path was signed without its trailing slash") { $0.editPath { if $0.last == slash { $0.removeLast() } } },
-        Mistake(sentence: "the path was signed with a trailing slash") { $0.editPath { if $0.last != slash { $0.append(slash) } } },
-        Mistake(sentence: "the decoded path was signed, not the one that was sent") { $0.editPath { $0 = decoded($0) } },
-        Mistake(sentence: "the query was signed with %20 where + was sent") { $0.editQuery { replace("+", "%20", in: &$0) } },
-        Mistake(sentence: "the query was signed with + where %20 was sent") { $0.editQuery { replace("%20", "+", in: &$0) } },
+        Mistake(sentence: "the path was signed without its trailing slash") {
+            $0.editPath { if $0.last == slash { $0.removeLast() } }
+        },
+        Mistake(sentence: "the path was signed with a trailing slash") {
+            $0.editPath { if $0.last != slash { $0.append(slash) } }
+        },
+        Mistake(sentence: "the decoded path was signed, not the one that was sent") {
+            $0.editPath { $0 = decoded($0) }
+        },
+        Mistake(sentence: "the query was signed with %20 where + was sent") {
+            $0.editQuery { replace("+", "%20", in: &$0) }
+        },
+        Mistake(sentence: "the query was signed with + where %20 was sent") {
+            $0.editQuery { replace("%20", "+", in: &$0) }
+        },
         Mistake(sentence: "the method was signed in lower case") { $0.method = $0.method.lowercased() },
         Mistake(sentence: "the host was signed without its port") {
             if let colon = $0.authority.lastIndex(of: ":") { $0.authority = String($0.authority[..<colon]) }

@@ -40,7 +40,9 @@ final class Mapping {
         guard msync(start, min(bytes, count), MS_SYNC) == 0 else { throw Fault.system("write the replay file", errno) }
     }
 
-    private static func map(_ file: FileDescriptor?, _ bytes: Int, _ path: String) throws(Fault) -> UnsafeMutableRawPointer {
+    private static func map(_ file: FileDescriptor?, _ bytes: Int, _ path: String) throws(Fault)
+        -> UnsafeMutableRawPointer
+    {
         let kind = file == nil ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED
         guard let start = mmap(nil, bytes, PROT_READ | PROT_WRITE, kind, file?.number ?? -1, 0), start != MAP_FAILED
         else { throw Fault.system("map \(path)", errno) }

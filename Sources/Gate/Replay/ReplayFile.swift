@@ -83,7 +83,8 @@ package final class ReplayFile: ReplayGuard, @unchecked Sendable {
         try locks.withAll { () throws(Refusal) in
             guard table.bucketCount == size else { return }
             guard size * 2 <= mostBuckets else {
-                throw Refusal(.unavailable, "the replay table is full at \(size * ReplayTable.ways) entries", retryAfter: 5)
+                throw Refusal(
+                    .unavailable, "the replay table is full at \(size * ReplayTable.ways) entries", retryAfter: 5)
             }
             do throws(Fault) {
                 table = try table.doubled(at: path, oldest: now - retention)

@@ -21,7 +21,9 @@ enum FormMD5Claim {
         guard let timestamp = base.timestamp, let time = CivilTime(text.extracting(timestamp.range)) else {
             throw Refusal(.malformed, "timestamp: expected yyyy-MM-dd-HH:mm:ss")
         }
-        guard let platform = base.plat, !platform.isEmpty else { throw Refusal(.malformed, "plat: expected a platform") }
+        guard let platform = base.plat, !platform.isEmpty else {
+            throw Refusal(.malformed, "plat: expected a platform")
+        }
         guard let version = base.ver, !version.isEmpty else { throw Refusal(.malformed, "ver: expected a version") }
         var claim = Claim(scheme: .formMD5, keyID: keyID, algorithm: .md5OverSecret, mac: mac)
         claim.created = .wallClock(time.seconds)

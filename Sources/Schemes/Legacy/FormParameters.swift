@@ -30,14 +30,16 @@ enum FormParameters {
         mutating func note(_ pair: Form.Pair, of text: Span<UInt8>) {
             if !hasAppID { hasAppID = Form.isNamed("app_id", pair, of: text) }
             if !hasTelling {
-                hasTelling = Form.isNamed("sign", pair, of: text) || Form.isNamed("rand", pair, of: text)
+                hasTelling =
+                    Form.isNamed("sign", pair, of: text) || Form.isNamed("rand", pair, of: text)
                     || Form.isNamed("timestamp", pair, of: text)
             }
         }
     }
 
     /// Finds names and values as they are written, by their places in `text`; and where it could not be read further.
-    static func scan(_ text: Span<UInt8>, _ parameters: inout [FormParameter]) -> (names: Names, problem: Form.Problem?) {
+    static func scan(_ text: Span<UInt8>, _ parameters: inout [FormParameter]) -> (names: Names, problem: Form.Problem?)
+    {
         parameters.removeAll(keepingCapacity: true)
         var names = Names()
         var reader = Form.Reader()

@@ -173,9 +173,9 @@ extension Setting {
     }
 
     static let limits: [Setting] = [
-        number("limit-head", \.limits.headBytes, in: 1024...(1 << 20), "bytes of request line and fields"),
-        number("limit-target", \.limits.targetBytes, in: 256...(1 << 20), "bytes of the request target"),
-        number("limit-fields", \.limits.fieldCount, in: 8...1000, "fields of a request"),
+        number("limit-head", \.limits.headBytes, in: 1024...Limits.mostHeadBytes, "bytes of request line and fields"),
+        number("limit-target", \.limits.targetBytes, in: 256...Limits.mostHeadBytes, "bytes of the request target"),
+        number("limit-fields", \.limits.fieldCount, in: 8...Limits.mostFields, "fields of a request"),
         number(
             "limit-held-body", \.limits.heldBodyBytes, in: 0...(1 << 28),
             "bytes of a body that is verified before anything is forwarded"),
