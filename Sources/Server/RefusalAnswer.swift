@@ -15,7 +15,9 @@ enum RefusalAnswer {
     }
 
     /// `application/problem+json` with a stable code, and an instance that is found in the log.
-    private static func problem(_ refusal: Refusal, _ detail: Policy.RefusalDetail, _ event: EventID, _ now: Int64) -> Answer {
+    private static func problem(
+        _ refusal: Refusal, _ detail: Policy.RefusalDetail, _ event: EventID, _ now: Int64
+    ) -> Answer {
         let code = refusal.code
         var members: [(name: String, value: JSONValue)] = [
             ("type", "about:blank"), ("title", .string(code.title)), ("status", .integer(Int64(code.status))),

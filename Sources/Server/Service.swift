@@ -34,8 +34,8 @@ final class Service {
             for index in 0..<count {
                 let loop = try EventLoop()
                 let gateway = Gateway(
-                    gate: try makeGate(authorities), backend: Service.backend(target, loop, configuration), prefix: configuration.prefix,
-                    limits: configuration.limits, log: log, clock: SystemTime(), seed: Service.seed())
+                    gate: try makeGate(authorities), backend: Service.backend(target, loop, configuration),
+                    prefix: configuration.prefix, limits: configuration.limits, log: log, clock: SystemTime(), seed: Service.seed())
                 var listeners = [
                     Listener(
                         descriptor: descriptors[index], loop: loop, settings: settings, count: connections,
