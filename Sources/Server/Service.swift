@@ -35,7 +35,8 @@ final class Service {
                 let loop = try EventLoop()
                 let gateway = Gateway(
                     gate: try makeGate(authorities), backend: Service.backend(target, loop, configuration),
-                    prefix: configuration.prefix, limits: configuration.limits, log: log, clock: SystemTime(), seed: Service.seed())
+                    prefix: configuration.prefix, limits: configuration.limits, log: log, clock: SystemTime(),
+                    seed: Service.seed())
                 var listeners = [
                     Listener(
                         descriptor: descriptors[index], loop: loop, settings: settings, count: connections,
