@@ -9,6 +9,7 @@ import argparse
 import json
 import os
 import pathlib
+import socket
 import statistics
 import subprocess
 import sys
@@ -43,7 +44,6 @@ PROXY = """upstream backend {{ server 127.0.0.1:{backend}; keepalive 128; keepal
 
 
 def free_port() -> int:
-    import socket
     with socket.create_server(("127.0.0.1", 0)) as sock:
         return sock.getsockname()[1]
 

@@ -43,6 +43,17 @@ package final class Gate: Sendable {
         return caller
     }
 
+    /// Whether the app that a refused request names wants its callers told the exact reason. Reads the claim once more,
+    /// so that the way of a good request carries nothing for it.
+    nonisolated(nonsending) package func detail(forRefused request: Request) async -> Policy.RefusalDetail {
+        let work = workspaces.take()
+        defer { workspaces.put(back: work) }
+        guard let claim = try? schemes.claim(in: request, &work.space), let key = try? await keys.key(for: claim) else {
+            return .coarse
+        }
+        return key.release?.policy.detail ?? .coarse
+    }
+
     /// How to answer this request, whatever becomes of it.
     package func dialect(for request: Request) -> AnswerDialect { schemes.dialect(for: request) }
 }

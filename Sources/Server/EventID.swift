@@ -9,15 +9,22 @@ struct EventID {
         high = high & ~0xF000 | 0x4000
         low = low & ~(0b11 << 62) | 0b10 << 62
         var text = InlineArray<36, UInt8>(repeating: UInt8(ascii: "-"))
-        var place = 0
-        for digit in 0..<32 {
-            if digit == 8 || digit == 12 || digit == 16 || digit == 20 { place += 1 }
-            let word = digit < 16 ? high : low
-            let nibble = UInt8(truncatingIfNeeded: word >> UInt64(60 - (digit & 15) * 4)) & 15
-            text[place] = nibble < 10 ? UInt8(ascii: "0") + nibble : UInt8(ascii: "a") + nibble - 10
-            place += 1
-        }
+        EventID.write(high, 0, 8, into: &text, at: 0)
+        EventID.write(high, 8, 12, into: &text, at: 9)
+        EventID.write(high, 12, 16, into: &text, at: 14)
+        EventID.write(low, 0, 4, into: &text, at: 19)
+        EventID.write(low, 4, 16, into: &text, at: 24)
         bytes = text
+    }
+
+    /// Digits `first..<end` of `word`, counted from its highest.
+    private static func write(
+        _ word: UInt64, _ first: Int, _ end: Int, into text: inout InlineArray<36, UInt8>, at place: Int
+    ) {
+        for digit in first..<end {
+            let nibble = UInt8(truncatingIfNeeded: word >> UInt64(60 - digit * 4)) & 15
+            text[place + digit - first] = nibble &+ (nibble < 10 ? UInt8(ascii: "0") : UInt8(ascii: "a") - 10)
+        }
     }
 
     var text: String { String(decoding: (0..<36).map { bytes[$0] }, as: UTF8.self) }

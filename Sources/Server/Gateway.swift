@@ -45,9 +45,10 @@ final class Gateway: Handler, @unchecked Sendable {
         }
         do throws(Refusal) {
             try await takeBody(of: exchange)
-            let caller = try await gate.judge(exchange.request)
+            let request = exchange.request
+            let caller = try await gate.judge(request)
             event.caller = caller
-            try await passOn(exchange, from: caller, event.id)
+            try await passOn(exchange, request, from: caller, event.id)
         } catch {
             event.refusal = error
             await answer(error, exchange, event)
@@ -66,37 +67,44 @@ final class Gateway: Handler, @unchecked Sendable {
 
     /// Reads a body that fits; a larger one must say its length, and streams behind the gate.
     private func takeBody(of exchange: any Exchange) async throws(Refusal) {
-        if case .length(let length) = exchange.request.framing, length > limits.heldBodyBytes {
+        let framing = exchange.request.framing
+        if case .length(let length) = framing, length > limits.heldBodyBytes {
             guard length <= limits.bodyBytes else {
                 throw Refusal(.tooLarge, "a body is limited to \(limits.bodyBytes) bytes")
             }
             exchange.request.isBodyWhole = false
-        } else if exchange.request.framing != .none {
+        } else if framing != .none {
             try await exchange.readWholeBody()
         }
     }
 
-    private func passOn(_ exchange: any Exchange, from caller: Caller, _ event: EventID) async throws(Refusal) {
+    private func passOn(
+        _ exchange: any Exchange, _ request: Request, from caller: Caller, _ event: EventID
+    ) async throws(Refusal) {
         var forwarding = Forwarding(
-            fields: Identity.forwardedFields(of: exchange.request, caller: caller),
+            fields: Identity.forwardedFields(of: request, caller: caller),
             added: identity.lines(for: caller, event: event))
         switch backend {
         case .echo:
-            guard exchange.request.isBodyWhole else {
+            guard request.isBodyWhole else {
                 throw Refusal(.tooLarge, "the built-in echo backend takes bodies up to \(limits.heldBodyBytes) bytes")
             }
-            await exchange.respond(Echo.answer(exchange.request, forwarding))
+            await exchange.respond(Echo.answer(request, forwarding))
         case .upstream(let pool):
-            if !exchange.request.isBodyWhole { forwarding.inspector = StreamedBodyCheck(caller.body) }
+            if !request.isBodyWhole { forwarding.inspector = StreamedBodyCheck(caller.body) }
             try await pool.forward(exchange, forwarding)
         }
     }
 
     private func answer(_ refusal: Refusal, _ exchange: any Exchange, _ event: RequestEvent) async {
-        let dialect = exchange.request.method.isEmpty ? .problem : gate.dialect(for: exchange.request)
-        let answer = RefusalAnswer.make(
-            refusal, dialect: dialect, detail: .coarse, event: event.id, now: clock.now)
-        await exchange.respond(answer)
+        // What could not be read as a request speaks no dialect and names no app.
+        let request = exchange.request
+        let isRequest = !request.method.isEmpty
+        let detail = isRequest ? await gate.detail(forRefused: request) : .coarse
+        await exchange.respond(
+            RefusalAnswer.make(
+                refusal, dialect: isRequest ? gate.dialect(for: request) : .problem, detail: detail, event: event.id,
+                now: clock.now))
     }
 
     private func record(_ event: RequestEvent, _ exchange: any Exchange) {

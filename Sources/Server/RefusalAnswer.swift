@@ -5,11 +5,8 @@ import CountersignWire
 
 /// A refusal as its caller reads it. Source: docs/protocol.md, "Answers"; RFC 9457.
 enum RefusalAnswer {
-    /// Whether the caller is told the exact reason.
-    enum Detail { case coarse, exact }
-
     static func make(
-        _ refusal: Refusal, dialect: AnswerDialect, detail: Detail, event: EventID, now: Int64
+        _ refusal: Refusal, dialect: AnswerDialect, detail: Policy.RefusalDetail, event: EventID, now: Int64
     ) -> Answer {
         switch dialect {
         case .problem: problem(refusal, detail, event, now)
@@ -18,7 +15,9 @@ enum RefusalAnswer {
     }
 
     /// `application/problem+json` with a stable code, and an instance that is found in the log.
-    private static func problem(_ refusal: Refusal, _ detail: Detail, _ event: EventID, _ now: Int64) -> Answer {
+    private static func problem(
+        _ refusal: Refusal, _ detail: Policy.RefusalDetail, _ event: EventID, _ now: Int64
+    ) -> Answer {
         let code = refusal.code
         var members: [(name: String, value: JSONValue)] = [
             ("type", "about:blank"), ("title", .string(code.title)), ("status", .integer(Int64(code.status))),
@@ -37,7 +36,7 @@ enum RefusalAnswer {
     }
 
     /// Form-md5's clients look for `err` in a successful answer only, so the status is always 200. Source: legacy, L1.
-    private static func legacy(_ refusal: Refusal, _ detail: Detail, _ event: EventID) -> Answer {
+    private static func legacy(_ refusal: Refusal, _ detail: Policy.RefusalDetail, _ event: EventID) -> Answer {
         let code = refusal.code
         let exact = isHarmless(code) || detail == .exact
         let message = exact && !refusal.detail.isEmpty ? refusal.detail : code.title

@@ -28,14 +28,15 @@ final class Service {
         do {
             let (descriptors, port) = try Service.open(configuration.listen, sockets: count)
             self.port = port
-            let gate = try makeGate(Service.authorities(configuration, port: port))
+            let authorities = Service.authorities(configuration, port: port)
             let target = try Service.upstream(configuration)
             let settings = Listener.Settings(limits: configuration.limits, deadlines: configuration.deadlines, tls: tls)
             for index in 0..<count {
                 let loop = try EventLoop()
                 let gateway = Gateway(
-                    gate: gate, backend: Service.backend(target, loop, configuration), prefix: configuration.prefix,
-                    limits: configuration.limits, log: log, clock: SystemTime(), seed: Service.seed())
+                    gate: try makeGate(authorities), backend: Service.backend(target, loop, configuration),
+                    prefix: configuration.prefix, limits: configuration.limits, log: log, clock: SystemTime(),
+                    seed: Service.seed())
                 var listeners = [
                     Listener(
                         descriptor: descriptors[index], loop: loop, settings: settings, count: connections,

@@ -1,5 +1,7 @@
 """Deadlines are absolute: a byte a second does not move them. They are shortened here, to be quick."""
 
+import json
+import socket
 import time
 
 import pytest
@@ -74,7 +76,6 @@ def test_an_idle_connection_is_cut(hurried):
 
 
 def test_a_handshake_that_never_ends_is_cut(hurried):
-    import socket
     with socket.create_connection(("127.0.0.1", hurried.port), timeout=15) as sock:
         began = time.monotonic()
         sock.sendall(b"\x16\x03\x01")
@@ -86,7 +87,6 @@ def test_a_handshake_that_never_ends_is_cut(hurried):
 
 
 def test_a_late_answer_is_504(hurried):
-    import json
     answer = hurried.send(hurried.key.request(target="/slow"))
     assert (answer.status, json.loads(answer.body)["code"]) == (504, "upstream-failed")
     assert hurried.send(hurried.key.request()).status == 200

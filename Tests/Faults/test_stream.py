@@ -1,5 +1,6 @@
 """Large bodies stream: the right digest arrives, memory stays flat, and an altered body is never complete."""
 
+import base64
 import hashlib
 import json
 import socket
@@ -11,7 +12,7 @@ import pytest
 from backend import Backend, Seen
 from gateway import Gateway
 from signing import digest
-from wire import Closed
+from wire import Closed, Reader
 
 MIB = 1 << 20
 FLAT = 16 * MIB
@@ -21,7 +22,6 @@ PIECE = PIECE[:MIB]
 
 
 def digest_of(pieces: int, last: bytes = PIECE) -> str:
-    import base64
     sha = hashlib.sha256()
     for index in range(pieces):
         sha.update(last if index == pieces - 1 else PIECE)
@@ -36,7 +36,6 @@ class Sink(Backend):
         super().__init__(reads_bodies=False)
 
     def serve(self, sock: socket.socket) -> None:
-        from wire import Reader
         reader = Reader(sock)
         try:
             while True:

@@ -1,5 +1,7 @@
 """What the backend sees, and what callers see when it misbehaves."""
 
+import base64
+import hashlib
 import json
 import socket
 import time
@@ -8,6 +10,7 @@ import pytest
 
 from backend import Backend, ok
 from gateway import Gateway
+from signing import ReleaseKey
 from wire import Closed
 
 BODY = b'{"amount":1}'
@@ -144,7 +147,6 @@ def test_expect_continue(front, backend):
 
 def test_a_refusal_comes_before_continue(front, backend):
     """A head that cannot be accepted is refused at once: the body is not asked for."""
-    from signing import ReleaseKey
     forged = ReleaseKey(front.key.key_id, "A" * 43, front.key.authority)
     head = forged.head("POST", "/e", body=BODY).replace(b"\r\n\r\n", b"\r\nExpect: 100-continue\r\n\r\n")
     with front.connect() as connection:
@@ -243,4 +245,70 @@ def test_an_answer_that_is_cut_is_not_complete(tmp_path):
         front = before(backend, tmp_path)
         with pytest.raises(Closed):
             front.send(front.key.request())
+        assert front.stop() == 0
+
+
+def test_interim_answers_are_passed_over_or_on(tmp_path):
+    def hints(seen, sock):
+        sock.sendall(b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+
+    with Backend(hints) as backend:
+        front = before(backend, tmp_path)
+        with front.connect() as connection:
+            for _ in range(2):
+                connection.send(front.key.request())
+                answer = connection.answer()
+                assert (answer.status, answer.body) == (200, b"ok")
+        assert front.stop() == 0
+
+
+def test_a_switch_of_protocol_is_not_followed(tmp_path):
+    """Nothing but HTTP/1.1 was asked for; what follows a 101 would be read by no rule of ours."""
+    def switch(seen, sock):
+        sock.sendall(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\nHTTP/1.1 200 OK\r\n\r\n")
+
+    with Backend(switch) as backend:
+        front = before(backend, tmp_path)
+        answer = front.send(front.key.request())
+        assert (answer.status, json.loads(answer.body)["code"]) == (502, "upstream-failed")
+        assert front.stop() == 0
+
+
+@pytest.mark.parametrize("status", [204, 304])
+def test_answers_that_have_no_body(tmp_path, status):
+    """They end with their head, whatever length they declare; the next answer is read from where they ended."""
+    def bodiless(seen, sock):
+        sock.sendall(b"HTTP/1.1 %d X\r\nContent-Length: 5\r\n\r\n" % status if status == 304
+                     else b"HTTP/1.1 204 X\r\n\r\n")
+
+    with Backend(bodiless) as backend:
+        front = before(backend, tmp_path)
+        with front.connect() as connection:
+            for _ in range(3):
+                connection.send(front.key.request())
+                assert connection.answer().status == status
+        assert front.stop() == 0
+
+
+def test_a_backend_that_answers_early(tmp_path):
+    """It refuses a large body after its head and closes: the caller sees that answer, or a 502, and not a hang."""
+
+    def early(seen, sock):
+        sock.sendall(b"HTTP/1.1 413 Too Large\r\nContent-Length: 3\r\nConnection: close\r\n\r\nno\n")
+        raise Closed
+
+    body = b"x" * (8 << 20)
+    value = base64.b64encode(hashlib.sha256(body).digest()).decode()
+    with Backend(early, reads_bodies=False) as backend:
+        front = before(backend, tmp_path)
+        began = time.monotonic()
+        head = front.key.head("PUT", "/early", body_digest=f"sha-256=:{value}:", length=f"Content-Length: {len(body)}")
+        with front.connect() as connection:
+            connection.send(head + body)
+            try:
+                assert connection.answer().status in (413, 502)
+            except Closed:
+                pass
+        assert time.monotonic() - began < 10
+        assert front.send(front.key.request()).status in (413, 502)
         assert front.stop() == 0

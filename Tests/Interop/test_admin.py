@@ -4,7 +4,7 @@ import json
 import stat
 import time
 
-from gateway import Gateway
+from gateway import Gateway, run
 
 
 def code(answer) -> str | None:
@@ -75,7 +75,6 @@ def test_a_secret_is_printed_once_and_kept_sealed(tmp_path):
 
 def test_what_is_there_already_and_what_is_not(tmp_path):
     """Each is one clear error that names the thing, exit 1 or 2, and nothing is changed."""
-    from gateway import run
     gateway = Gateway(tmp_path)
     gateway.add_app("demo")
     gateway.add_release("demo", "ios", "1.0")

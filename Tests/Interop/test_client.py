@@ -1,11 +1,15 @@
 """`countersign request`, the first client: a profile, a pin, and what reaches the wire when the pin is wrong."""
 
+import base64
+import hashlib
 import json
 import socket
 import ssl
 import threading
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from gateway import run
 
@@ -40,11 +44,7 @@ def pin_of(shared) -> str:
 
 
 def test_the_pin_is_the_certificates(shared):
-    import base64
-    import hashlib
 
-    from cryptography import x509
-    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
     with socket.create_connection(("127.0.0.1", shared.port)) as sock:
         with shared.context.wrap_socket(sock, server_hostname="127.0.0.1") as tls:
             certificate = x509.load_der_x509_certificate(tls.getpeercert(binary_form=True))

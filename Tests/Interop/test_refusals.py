@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from gateway import Gateway
 from signing import ReleaseKey
 from wire import Answer
 
@@ -151,3 +152,14 @@ def test_a_refusal_leaves_the_connection_whole(shared):
                 assert connection.is_closed()
                 return
         assert statuses == [401, 200]
+
+
+def test_debug_tells_the_exact_reason(tmp_path):
+    with Gateway(tmp_path) as gateway:
+        gateway.add_app()
+        key = gateway.add_release()
+        coarse = json.loads(gateway.send(changed(key.request(target="/a"), b" /a ", b" /b ")).body)
+        assert coarse["code"] == "bad-signature" and "detail" not in coarse
+        gateway.admin("app", "policy", "demo", "--set", "debug=on")
+        exact = json.loads(gateway.send(changed(key.request(target="/a"), b" /a ", b" /b ")).body)
+        assert exact["code"] == "bad-signature" and "MAC" in exact["detail"]
