@@ -87,9 +87,7 @@ package struct StructuredField: ~Escapable {
 
     /// Reads over parameters that nobody asked for.
     package mutating func skipParameters() throws(Problem) {
-        while try nextParameter() != nil {
-            if takeEquals() { try skipItem() }
-        }
+        while try nextParameter() != nil { _ = try parameterValue() }
     }
 
     /// Reads over a member's value, whatever it is.
@@ -98,11 +96,11 @@ package struct StructuredField: ~Escapable {
             if openList() {
                 var first = true
                 while try nextInList(first: &first) {
-                    try skipItem()
+                    _ = try bareItem()
                     try skipParameters()
                 }
             } else {
-                try skipItem()
+                _ = try bareItem()
             }
         }
         try skipParameters()
