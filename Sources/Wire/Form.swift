@@ -61,13 +61,9 @@ package enum Form {
 
     /// Appends what `raw` stands for, and says where it went.
     package static func decode(
-        _ raw: Slice, _ spelling: Spelling, of text: borrowing Span<UInt8>, into buffer: inout ByteBuffer
+        _ raw: Slice, of text: borrowing Span<UInt8>, into buffer: inout ByteBuffer
     ) throws(Problem) -> Slice {
         let start = buffer.count
-        if spelling == .plain {
-            buffer.append(text.extracting(raw.range))
-            return Slice(start, buffer.count)
-        }
         var index = raw.range.lowerBound
         let end = raw.range.upperBound
         while index < end {

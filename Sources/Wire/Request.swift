@@ -63,11 +63,8 @@
 
     /// Whether the bytes at `slice` are exactly `text`.
     @inlinable package func matches(_ slice: Slice, _ text: StaticString) -> Bool {
-        let count = text.utf8CodeUnitCount
-        guard slice.count == count else { return false }
-        let bytes = head.span.extracting(slice.range)
-        for index in 0..<count where bytes[index] != text.utf8Start[index] { return false }
-        return true
+        guard slice.count == text.utf8CodeUnitCount else { return false }
+        return head.span.extracting(slice.range).matches(text)
     }
 
     /// The bytes at `slice` as text, for people and logs; ill-formed UTF-8 is replaced.

@@ -1,16 +1,16 @@
+import Glibc
+
 extension Span<UInt8> {
     /// Byte for byte. For public bytes only: the time taken tells where they differ.
     @inlinable package func matches(_ text: StaticString) -> Bool {
         guard count == text.utf8CodeUnitCount else { return false }
-        for index in 0..<count where self[index] != text.utf8Start[index] { return false }
-        return true
+        return withUnsafeBufferPointer { areSame($0, UnsafeBufferPointer(start: text.utf8Start, count: count)) }
     }
 
     /// Byte for byte. For public bytes only: the time taken tells where they differ.
     @inlinable package func matches(_ other: borrowing Span<UInt8>) -> Bool {
         guard count == other.count else { return false }
-        for index in 0..<count where self[index] != other[index] { return false }
-        return true
+        return withUnsafeBufferPointer { bytes in other.withUnsafeBufferPointer { areSame(bytes, $0) } }
     }
 
     /// Compared without the case of ASCII letters; `text` is lower-case.
@@ -22,4 +22,10 @@ extension Span<UInt8> {
 
     /// The bytes as text, for people and logs; ill-formed UTF-8 is replaced.
     package var text: String { withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) } }
+}
+
+/// Whether both hold the same bytes; they are equally long. The C library's compare reads words, not bytes.
+@usableFromInline func areSame(_ left: UnsafeBufferPointer<UInt8>, _ right: UnsafeBufferPointer<UInt8>) -> Bool {
+    guard let first = left.baseAddress, let second = right.baseAddress else { return true }
+    return memcmp(first, second, left.count) == 0
 }

@@ -87,7 +87,9 @@ package struct StructuredField: ~Escapable {
 
     /// Reads over parameters that nobody asked for.
     package mutating func skipParameters() throws(Problem) {
-        while try nextParameter() != nil { _ = try parameterValue() }
+        while try nextParameter() != nil {
+            if takeEquals() { try skipItem() }
+        }
     }
 
     /// Reads over a member's value, whatever it is.
@@ -96,11 +98,11 @@ package struct StructuredField: ~Escapable {
             if openList() {
                 var first = true
                 while try nextInList(first: &first) {
-                    _ = try bareItem()
+                    try skipItem()
                     try skipParameters()
                 }
             } else {
-                _ = try bareItem()
+                try skipItem()
             }
         }
         try skipParameters()

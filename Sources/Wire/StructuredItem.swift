@@ -69,16 +69,22 @@ extension StructuredField {
         return Slice(start, at)
     }
 
-    /// Source: RFC 9651 §4.2.7. Letters only are checked; the rest is for whoever decodes it.
+    /// Source: RFC 9651 §4.2.7. Whether it is Base64 is for whoever decodes it; ``skipMemberValue()`` checks it, too.
     private mutating func byteSequence() throws(Problem) -> Slice {
         let start = at + 1
         var index = start
-        while index < text.count, Base64.isLetter(text[index]) || text[index] == UInt8(ascii: "=") { index += 1 }
-        guard index < text.count, text[index] == UInt8(ascii: ":") else {
-            throw Problem(at: index, expected: "Base64 and a closing \":\"")
-        }
+        while index < text.count, text[index] != UInt8(ascii: ":") { index += 1 }
+        guard index < text.count else { throw Problem(at: index, expected: "a closing \":\"") }
         move(to: index + 1)
         return Slice(start, index)
+    }
+
+    /// Reads over an item that nobody asked for, as strictly as one that is used.
+    mutating func skipItem() throws(Problem) {
+        guard case .bytes(let slice) = try bareItem() else { return }
+        for index in slice.range where !Base64.isLetter(text[index]) && text[index] != UInt8(ascii: "=") {
+            throw Problem(at: index, expected: "Base64")
+        }
     }
 
     /// Source: RFC 9651 §4.2.8.

@@ -54,8 +54,8 @@ enum Mutation {
         var found: [[UInt8]] = []
         do throws(Form.Problem) {
             while let pair = try reader.next(in: text.span) {
-                let name = try Form.decode(pair.name, pair.spelling, of: text.span, into: &buffer)
-                let value = try Form.decode(pair.value, pair.spelling, of: text.span, into: &buffer)
+                let name = try Form.decode(pair.name, of: text.span, into: &buffer)
+                let value = try Form.decode(pair.value, of: text.span, into: &buffer)
                 let plain = [buffer.span.extracting(name.range).text, buffer.span.extracting(value.range).text]
                 found.append(Array(plain.joined(separator: "\0").utf8))
             }

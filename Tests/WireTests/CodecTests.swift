@@ -66,8 +66,8 @@ import Testing
         var found: [[String]] = []
         do throws(Form.Problem) {
             while let pair = try reader.next(in: bytes.span) {
-                let name = try Form.decode(pair.name, pair.spelling, of: bytes.span, into: &buffer)
-                let value = try Form.decode(pair.value, pair.spelling, of: bytes.span, into: &buffer)
+                let name = try Form.decode(pair.name, of: bytes.span, into: &buffer)
+                let value = try Form.decode(pair.value, of: bytes.span, into: &buffer)
                 found.append([buffer.span.extracting(name.range).text, buffer.span.extracting(value.range).text])
             }
             return found

@@ -15,10 +15,18 @@ struct FormParameter: BitwiseCopyable {
         self.spelling = spelling
     }
 
+    /// `decoded` begins with a copy of `text`, where what is plain stays; what is escaped is decoded behind it.
     mutating func decode(_ text: Span<UInt8>, into decoded: inout ByteBuffer) throws(Form.Problem) {
-        name = try Form.decode(name, spelling, of: text, into: &decoded)
-        value = try Form.decode(value, spelling, of: text, into: &decoded)
-        let bytes = decoded.span.extracting(name.range)
-        for index in 0..<min(bytes.count, 8) { prefix |= UInt64(bytes[index]) << UInt64(56 - 8 * index) }
+        if spelling == .escaped {
+            name = try Form.decode(name, of: text, into: &decoded)
+            value = try Form.decode(value, of: text, into: &decoded)
+        }
+        prefix = FormParameter.prefix(of: decoded.span.extracting(name.range))
+    }
+
+    static func prefix(of name: borrowing Span<UInt8>) -> UInt64 {
+        var prefix: UInt64 = 0
+        for index in 0..<min(name.count, 8) { prefix = prefix << 8 | UInt64(name[index]) }
+        return name.count < 8 ? prefix << UInt64(8 * (8 - name.count)) : prefix
     }
 }

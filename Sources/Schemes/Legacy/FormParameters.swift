@@ -64,6 +64,7 @@ enum FormParameters {
     /// Decodes what a scan of the same text found, and sorts it. Every name occurs once.
     static func decode(_ text: Span<UInt8>, _ workspace: inout Workspace) throws(Refusal) {
         workspace.decoded.clear()
+        workspace.decoded.append(text)
         do throws(Form.Problem) {
             for index in workspace.parameters.indices {
                 var parameter = workspace.parameters[index]
@@ -75,10 +76,12 @@ enum FormParameters {
         }
         sort(&workspace)
         for index in workspace.parameters.indices.dropFirst() {
-            let name = workspace.parameters[index].name
-            let bytes = workspace.decoded.span.extracting(name.range)
-            let before = workspace.decoded.span.extracting(workspace.parameters[index - 1].name.range)
-            if bytes.matches(before) { throw Refusal(.malformed, "form parameters: \(bytes.text) twice") }
+            let (before, this) = (workspace.parameters[index - 1], workspace.parameters[index])
+            guard before.prefix == this.prefix else { continue }
+            let name = workspace.decoded.span.extracting(this.name.range)
+            if name.matches(workspace.decoded.span.extracting(before.name.range)) {
+                throw Refusal(.malformed, "form parameters: \(name.text) twice")
+            }
         }
     }
 
@@ -108,6 +111,9 @@ enum FormParameters {
     /// Whether `private_key`, which is not sent, sorts before that parameter.
     static func isPrivateKey(before parameter: FormParameter, _ text: borrowing Span<UInt8>) -> Bool {
         let key: StaticString = "private_key"
+        // `private_`, as prefixes have it.
+        let prefix: UInt64 = 0x7072_6976_6174_655F
+        if parameter.prefix != prefix { return prefix < parameter.prefix }
         let name = text.extracting(parameter.name.range)
         for index in 0..<min(name.count, key.utf8CodeUnitCount) where name[index] != key.utf8Start[index] {
             return key.utf8Start[index] < name[index]

@@ -8,17 +8,26 @@ extension MessageSignatures {
         var mask: UInt128 = 0
         var seen = Seen()
         for index in range {
-            try refuseRepeated(index, in: range, request, workspace)
-            let kind = workspace.components[index].kind
-            switch kind {
+            var component = workspace.components[index]
+            // Source: RFC 9421 §2, each component once.
+            let isNew: Bool
+            switch component.kind {
             case .field:
-                var component = workspace.components[index]
-                mask |= try lookUp(&component, request, &seen)
+                let lines = try lookUp(&component, request, &seen)
                 workspace.components[index] = component
+                isNew = mask & lines == 0
+                mask |= lines
             case .unsupported:
-                let text = request.head.span.extracting(workspace.components[index].identifier.range).text
+                let text = request.head.span.extracting(component.identifier.range).text
                 throw Refusal(.badSignature, "Signature-Input: component \(text) is not supported here")
-            default: seen.derived |= 1 << kind.rawValue
+            default:
+                let bit: UInt16 = 1 << component.kind.rawValue
+                isNew = seen.derived & bit == 0
+                seen.derived |= bit
+            }
+            guard isNew else {
+                let name = request.head.span.extracting(component.name.range).text
+                throw Refusal(.malformed, "Signature-Input: component \(name) twice")
             }
         }
         claim.coveredFields = .only(mask)
@@ -33,21 +42,6 @@ extension MessageSignatures {
             claim.shortfalls.insert(.contentDigest)
         }
         claim.body = .unsigned
-    }
-
-    /// Source: RFC 9421 §2, each identifier once.
-    private func refuseRepeated(
-        _ index: Int, in range: Range<Int>, _ request: Request, _ workspace: borrowing Workspace
-    ) throws(Refusal) {
-        let identifier = workspace.components[index].identifier
-        let text = request.head.span.extracting(identifier.range)
-        for other in range.lowerBound..<index {
-            let earlier = workspace.components[other].identifier
-            guard earlier.count == identifier.count else { continue }
-            if request.head.span.extracting(earlier.range).matches(text) {
-                throw Refusal(.malformed, "Signature-Input: component \(text.text) twice")
-            }
-        }
     }
 
     /// Finds the lines of a field, and says which they are as a bit mask.
