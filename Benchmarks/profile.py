@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Where the gateway's own instructions go, counted by callgrind: the same on a busy machine as on an idle one.
 
-Usage: profile.py [--body BYTES] [--tls]. Needs valgrind. Prints user-space instructions per request, by library and by
+Usage: profile.py [--body BYTES] [--tls]. Prints user-space instructions per request, by library and by
 function; the kernel's share, which is the larger one, is not seen. script/profile calls it.
 """
 
@@ -9,9 +9,7 @@ import argparse
 import collections
 import pathlib
 import re
-import shutil
 import subprocess
-import sys
 import tempfile
 
 from bench import BACKEND, ROOT, Nginx, free_port, load
@@ -46,8 +44,6 @@ def main() -> None:
     parser.add_argument("--body", type=int, default=0, help="bytes of a POST; 0 for a GET")
     parser.add_argument("--tls", action="store_true")
     options = parser.parse_args()
-    if not shutil.which("valgrind"):
-        sys.exit("profile: needs valgrind: apt-get install valgrind")
     libraries, functions = collections.Counter(), collections.Counter()
     with tempfile.TemporaryDirectory(dir=ROOT / ".build/bench") as folder:
         out = record(pathlib.Path(folder), options)
