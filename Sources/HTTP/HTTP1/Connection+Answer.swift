@@ -24,7 +24,6 @@ enum AnswerFraming {
 extension Connection {
     func respond(_ answer: Answer) async {
         guard case .none = self.answer else { return }
-        let isHEAD = request.matches(request.method, "HEAD")
         begin(status: answer.status, isHEAD ? .bodylessOfLength(answer.body.count) : .length(answer.body.count)) {
             for field in answer.fields { $0.appendField(field.name, field.value) }
         }

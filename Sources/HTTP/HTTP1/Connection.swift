@@ -20,6 +20,8 @@ final class Connection: Exchange, @unchecked Sendable {
     private var parser: HeadParser
     private var body = BodyReader()
     private var expectsContinue = false
+    /// Asked once: the answer's body depends on it.
+    private(set) var isHEAD = false
     private var requestKeepsAlive = true
 
     /// The upstream's answer to this exchange; here so that its buffers last as long as the connection.
@@ -113,12 +115,14 @@ final class Connection: Exchange, @unchecked Sendable {
         request.transport = listener.tls == nil ? .plain : .tls
         requestKeepsAlive = parsed.keepsAlive
         expectsContinue = parsed.expectsContinue
+        isHEAD = request.matches(request.method, "HEAD")
         body = BodyReader(request.framing, allowance: deadlines.body)
     }
 
     private func refuseAndClose(_ refusal: Refusal) async {
         requestKeepsAlive = false
         request.reset()
+        isHEAD = false
         body = BodyReader()
         body.isUnreadable = true
         await listener.handler.refuse(refusal, self)

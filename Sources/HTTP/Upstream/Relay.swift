@@ -125,12 +125,11 @@ final class Relay: @unchecked Sendable {
 
     /// Reads heads until one that is final. Source: RFC 9110 §15.2.
     private func receiveHead(from stream: Stream, into input: Buffer) async throws(Failure) {
-        let isHEAD = connection.request.matches(connection.request.method, "HEAD")
         while true {
             do throws(Refusal) {
                 if !input.isEmpty,
                     let length = try parser.parse(
-                        input.span, answeringHEAD: isHEAD, into: &connection.upstreamResponse)
+                        input.span, answeringHEAD: connection.isHEAD, into: &connection.upstreamResponse)
                 {
                     input.take(length)
                     let status = connection.upstreamResponse.status
