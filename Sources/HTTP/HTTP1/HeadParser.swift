@@ -149,7 +149,7 @@ package struct HeadParser {
             case 10 where request.matches(field.name, "connection"):
                 if FieldLines.hasMember("close", in: value, of: bytes) { control.keepsAlive = false }
                 for name in HeadParser.endToEnd where FieldLines.hasMember(name, in: value, of: bytes) {
-                    throw Refusal(.malformed, "the Connection field names \(name), which is for all who read the request")
+                    throw Refusal(.malformed, "the Connection field names \(name), which is not for one hop alone")
                 }
             case 6 where request.matches(field.name, "expect"):
                 guard FieldLines.equals(bytes, value, "100-continue") else {

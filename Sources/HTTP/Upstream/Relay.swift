@@ -52,7 +52,9 @@ final class Relay: @unchecked Sendable {
         let output = pool.loop.buffers.take()
         defer { pool.loop.buffers.put(output) }
         forwarding.writeHead(of: connection.request, to: output)
-        guard !output.isTruncated else { throw .refused(Refusal(.tooLarge, "the head does not fit what goes upstream")) }
+        guard !output.isTruncated else {
+            throw .refused(Refusal(.tooLarge, "with what is added for the upstream, the head is too large"))
+        }
         let body = connection.request.body
         var sent = 0
         do throws(Stream.Failure) {
