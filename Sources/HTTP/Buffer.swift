@@ -9,6 +9,8 @@ final class Buffer {
     let base = UnsafeMutableRawPointer.allocate(byteCount: Buffer.size, alignment: 64)
     private(set) var start = 0
     private(set) var end = 0
+    /// Something that was appended did not fit. What must be whole is checked by this before it is sent.
+    private(set) var isTruncated = false
 
     deinit { base.deallocate() }
 
@@ -40,6 +42,7 @@ final class Buffer {
     func clear() {
         start = 0
         end = 0
+        isTruncated = false
     }
 
     /// Appends as much of `bytes` as there is room for, and says how much that was.
@@ -50,6 +53,7 @@ final class Buffer {
         let count = min(bytes.count, room.count)
         if count > 0, let source = bytes.baseAddress, let target = room.baseAddress { memcpy(target, source, count) }
         end += count
+        if count < bytes.count { isTruncated = true }
         return count
     }
 

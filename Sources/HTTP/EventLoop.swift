@@ -12,6 +12,8 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
     /// Whole seconds of a clock that nobody sets, as of the last turn of the loop.
     package private(set) var seconds = EventLoop.monotonicSeconds()
     let buffers = BufferPool()
+    /// Counts the looks at the descriptors.
+    private(set) var turn: UInt64 = 0
 
     private let threadID = Atomic<UInt>(0)
     private var thread: pthread_t?
@@ -89,6 +91,7 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
         threadID.store(UInt(pthread_self()), ordering: .relaxed)
         drainInbox()
         while !isStopping {
+            turn &+= 1
             event_base_loop(base, local.isEmpty ? EVLOOP_ONCE : EVLOOP_ONCE | EVLOOP_NONBLOCK)
             drainJobs()
         }

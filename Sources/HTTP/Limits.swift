@@ -13,6 +13,8 @@ public struct Limits: Sendable, Equatable {
     public var fieldCount = 100
     /// Bytes of a body that is held whole and verified before anything is forwarded.
     public var heldBodyBytes = 1 << 20
+    /// Bytes of such bodies that one loop holds at a time, over all its connections.
+    public var heldBytes = 256 << 20
     /// Bytes of a body that streams past the gate.
     public var bodyBytes = 16 << 30
     /// Open client connections, over all workers.

@@ -102,6 +102,17 @@ package final class Listener: @unchecked Sendable {
         Task.detached(executorPreference: loop) { await connection.serve() }
     }
 
+    private var heldBytes = 0
+
+    /// Books bytes of a body that is held before it was judged; false where all connections together hold too much.
+    func hold(_ count: Int) -> Bool {
+        guard heldBytes + count <= limits.heldBytes else { return false }
+        heldBytes += count
+        return true
+    }
+
+    func letGo(_ count: Int) { heldBytes -= count }
+
     func didEnd(_ connection: Connection) {
         openConnections.remove()
         let last = connections.removeLast()

@@ -24,6 +24,8 @@ final class Stream: @unchecked Sendable {
     var place = 0
     /// On the loop's clock; `Int64.max` for none. Absolute: progress does not move it.
     var deadline = Int64.max
+    /// The loop's turn in which a pooled connection was given back.
+    var restedIn: UInt64 = 0
     /// Something came, or the other side closed, while nobody was reading: a pooled upstream connection that says this
     /// is of no more use.
     private(set) var hasUnreadSignal = false

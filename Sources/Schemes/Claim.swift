@@ -49,11 +49,11 @@ extension Claim {
     ) -> String? {
         if let said = self.platform {
             let text = workspace.decoded.span.extracting(said.range)
-            if !text.matches(platform, ASCII.lowercased) { return "plat \(text.text): the key is for \(platform)" }
+            if !text.matches(platform, ASCII.lowercased) { return "plat: not \(platform), which the key is for" }
         }
         if let said = self.version {
             let text = workspace.decoded.span.extracting(said.range)
-            if !text.matches(version, { $0 }) { return "ver \(text.text): the key is for \(version)" }
+            if !text.matches(version, { $0 }) { return "ver: not \(version), which the key is for" }
         }
         return nil
     }

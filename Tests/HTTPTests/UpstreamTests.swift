@@ -167,3 +167,29 @@ struct SilentHandler: Handler {
 
     func refuse(_ refusal: Refusal, _ exchange: any Exchange) async {}
 }
+
+/// What a wave of large bodies may cost before anything is known of their senders.
+@Suite struct HeldBodyTests {
+    @Test func refusesMoreThanTheLoopMayHold() throws {
+        var limits = Limits()
+        limits.heldBytes = 100_000
+        let engine = try Engine(limits: limits, handler: EchoHandler())
+        defer { engine.stop() }
+        let head = "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 80000\r\n\r\n"
+        let first = try RawClient(port: engine.port)
+        defer { first.close() }
+        first.send(head + String(repeating: "a", count: 79_999))
+        usleep(300_000)
+        let second = try RawClient(port: engine.port)
+        defer { second.close() }
+        second.send(head + String(repeating: "b", count: 80_000))
+        #expect(second.receive(until: "\r\n\r\n").hasPrefix("HTTP/1.1 503 "))
+        first.send("a")
+        #expect(first.receive(until: "\r\n\r\n").hasPrefix("HTTP/1.1 200 "))
+        // What was let go can be held again.
+        let third = try RawClient(port: engine.port)
+        defer { third.close() }
+        third.send(head + String(repeating: "c", count: 80_000))
+        #expect(third.receive(until: "\r\n\r\n").hasPrefix("HTTP/1.1 200 "))
+    }
+}

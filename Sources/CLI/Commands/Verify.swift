@@ -10,14 +10,18 @@ extension Command {
             """
     ) { (run) throws(Fault) in
         let desk = try Desk(run)
-        let verdict = desk.verdict(desk.explanation())
+        let explanation = desk.explanation()
+        let verdict = desk.verdict(explanation)
         try run.print(.object(Desk.json(verdict))) {
             switch verdict {
             case .accepted: "accepted"
             case .refused(let refusal): refusal.code.name
             }
         }
-        guard case .refused(let refusal) = verdict else { return .success }
+        guard case .refused(let refusal) = verdict else {
+            for note in explanation?.notes ?? [] { run.console.note("a gateway would refuse it: \(note)") }
+            return .success
+        }
         if !run.arguments.has("json"), !refusal.detail.isEmpty { run.console.note(refusal.detail) }
         return .failed
     }

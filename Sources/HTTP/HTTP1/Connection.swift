@@ -19,6 +19,8 @@ final class Connection: Exchange, @unchecked Sendable {
     private var input: Buffer?
     private var parser: HeadParser
     private var body = BodyReader()
+    /// Bytes of the body that count against the listener's.
+    private var held = 0
     private var expectsContinue = false
     /// Asked once: the answer's body depends on it.
     private(set) var isHEAD = false
@@ -58,6 +60,7 @@ final class Connection: Exchange, @unchecked Sendable {
     }
 
     private func end() {
+        letGo()
         if let input { loop.buffers.put(input) }
         if let output { loop.buffers.put(output) }
         (input, output) = (nil, nil)
@@ -100,7 +103,14 @@ final class Connection: Exchange, @unchecked Sendable {
         }
     }
 
+    private func letGo() {
+        listener.letGo(held)
+        held = 0
+        if !request.body.isEmpty { request.body = [] }
+    }
+
     private func prepareForHead() {
+        letGo()
         answer = .none
         answeredStatus = nil
         answeredBytes = 0
@@ -199,7 +209,7 @@ final class Connection: Exchange, @unchecked Sendable {
         let limit = listener.limits.heldBodyBytes
         if case .length(let length) = request.framing {
             guard length <= limit else { throw Refusal(.tooLarge, "a body of this kind is limited to \(limit) bytes") }
-            request.body.reserveCapacity(length)
+            request.body.reserveCapacity(min(length, Buffer.size))
         }
         let piece = loop.buffers.take()
         defer { loop.buffers.put(piece) }
@@ -207,6 +217,10 @@ final class Connection: Exchange, @unchecked Sendable {
             guard request.body.count + piece.count <= limit else {
                 throw Refusal(.tooLarge, "a body without a length is limited to \(limit) bytes")
             }
+            guard listener.hold(piece.count) else {
+                throw Refusal(.unavailable, "too many bodies are being held", retryAfter: 1)
+            }
+            held += piece.count
             request.body.append(contentsOf: piece.filled.assumingMemoryBound(to: UInt8.self))
             piece.clear()
         }

@@ -11,6 +11,12 @@ package struct HeadParser {
         package var expectsContinue: Bool
     }
 
+    /// What `Connection` must not name: it would take away, on the last hop and unsigned, what the request means.
+    /// Source: RFC 9110 §7.6.1.
+    private static var endToEnd: [StaticString] {
+        ["host", "content-type", "content-digest", "content-length", "idempotency-key", "authorization", "cookie"]
+    }
+
     private let limits: Limits
     private var scanner = FieldLines.EndScanner()
 
@@ -142,6 +148,9 @@ package struct HeadParser {
                 control.isChunked = true
             case 10 where request.matches(field.name, "connection"):
                 if FieldLines.hasMember("close", in: value, of: bytes) { control.keepsAlive = false }
+                for name in HeadParser.endToEnd where FieldLines.hasMember(name, in: value, of: bytes) {
+                    throw Refusal(.malformed, "the Connection field names \(name), which is not for one hop alone")
+                }
             case 6 where request.matches(field.name, "expect"):
                 guard FieldLines.equals(bytes, value, "100-continue") else {
                     throw Refusal(.malformed, "the Expect field is not 100-continue")

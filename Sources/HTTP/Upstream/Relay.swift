@@ -16,6 +16,7 @@ final class Relay: @unchecked Sendable {
     private let forwarding: Forwarding
     private var parser = ResponseParser()
     private var isUploading = false
+    private var hasHeard = false
 
     init(connection: Connection, pool: UpstreamPool, forwarding: Forwarding) {
         self.connection = connection
@@ -23,11 +24,11 @@ final class Relay: @unchecked Sendable {
         self.forwarding = forwarding
     }
 
-    /// Whether the same request may go out once more: it is idempotent, nothing of an answer came, and the body is
-    /// still in hand. Source: RFC 9110 §9.2.2.
+    /// Whether the same request may go out once more: it is idempotent, not a byte came back, and the body is still in
+    /// hand. Source: RFC 9110 §9.2.2.
     var maySendAgain: Bool {
         let request = connection.request
-        guard request.isBodyWhole, connection.answeredStatus == nil else { return false }
+        guard request.isBodyWhole, !hasHeard else { return false }
         return ["GET", "HEAD", "OPTIONS", "PUT", "DELETE"].contains { request.matches(request.method, $0) }
     }
 
@@ -51,6 +52,9 @@ final class Relay: @unchecked Sendable {
         let output = pool.loop.buffers.take()
         defer { pool.loop.buffers.put(output) }
         forwarding.writeHead(of: connection.request, to: output)
+        guard !output.isTruncated else {
+            throw .refused(Refusal(.tooLarge, "with what is added for the upstream, the head is too large"))
+        }
         let body = connection.request.body
         var sent = 0
         do throws(Stream.Failure) {
@@ -142,6 +146,7 @@ final class Relay: @unchecked Sendable {
             }
             do throws(Stream.Failure) {
                 guard try await stream.read(into: input) > 0 else { throw .closed }
+                hasHeard = true
             } catch {
                 throw .upstream(error)
             }
@@ -183,6 +188,8 @@ final class Relay: @unchecked Sendable {
         let answerFraming: AnswerFraming =
             switch framing {
             case .none where response.hasBody: .length(0)
+            // Source: RFC 9110 §8.6.
+            case .none where response.status == 204: .bodyless
             case .none: response.declaredLength.map { .bodylessOfLength($0) } ?? .bodyless
             case .length(let length): .length(length)
             case .chunked, .untilClose: .chunked

@@ -21,7 +21,12 @@ package final class UpstreamPool: @unchecked Sendable {
 
     /// A connection that is at rest and, as far as can be seen, alive.
     func takeIdle() -> Stream? {
-        while let stream = idle.popLast() {
+        var index = idle.count
+        while index > 0 {
+            index -= 1
+            // Given back in this very turn: nobody has looked yet whether more came behind the answer.
+            guard idle[index].restedIn != loop.turn else { continue }
+            let stream = idle.remove(at: index)
             // It spoke or closed while nobody was asking: whatever that was, it is no answer of ours.
             guard stream.isClosed || stream.hasUnreadSignal else { return stream }
             stream.close()
@@ -33,6 +38,7 @@ package final class UpstreamPool: @unchecked Sendable {
         guard idle.count < UpstreamPool.mostIdle, !stream.isClosed else { return stream.close() }
         stream.deadline = loop.seconds + UpstreamPool.idleSeconds
         stream.armRead()
+        stream.restedIn = loop.turn
         idle.append(stream)
     }
 
