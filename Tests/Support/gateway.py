@@ -92,7 +92,7 @@ class Gateway:
     @property
     def seen_data(self) -> pathlib.Path:
         """The data folder as the server sees it, which may have mounts of its own."""
-        if self.process and self.process.poll() is None:
+        if self.inside and self.process.poll() is None:
             return pathlib.Path(f"/proc/{self.process.pid}/root{self.data}")
         return self.data
 
