@@ -31,7 +31,9 @@ public enum Server {
             case .none: break
             }
             attempt(log, "reconcile") { () throws(Fault) in try keys.reconcile() }
-            replay.setWindow(keys.longestWindow)
+            attempt(log, "replay") { () throws(Fault) in
+                try replay.setWindow(keys.longestWindow, now: SystemTime().now)
+            }
         }
         service.drain()
         log?.stop()

@@ -82,6 +82,24 @@ import Testing
         }
     }
 
+    @Test func narrowedWindowStillCountsAfterPowerLoss() throws {
+        let folder = try Folder()
+        var settings = ReplayFile.Settings()
+        settings.window = 600
+        settings.bootIDPath = try boot("a", folder)
+        do {
+            let file = try ReplayFile(path: folder.path + "/replay", expecting: nil, settings: settings, now: now)
+            // Admitted, and lost with the machine's memory: signed by a clock that is eight minutes ahead.
+            try file.setWindow(60, now: now)
+        }
+        settings.window = 60
+        settings.bootIDPath = try boot("b", folder)
+        let file = try ReplayFile(path: folder.path + "/replay", expecting: nil, settings: settings, now: now + 5)
+        #expect(file.report.floor == now + 600)
+        #expect(code { try file.insertNow(entry("n", created: now + 500, now: now + 480)) } == .unavailable)
+        #expect(code { try file.insertNow(entry("n", created: now + 601, now: now + 600)) } == nil)
+    }
+
     @Test func clockThatStartsBehindDoesNotOpenTheGate() throws {
         let folder = try Folder()
         var settings = ReplayFile.Settings()
@@ -201,7 +219,7 @@ import Testing
         let file = try open(folder)
         #expect(code { try file.insertNow(entry("n", created: now - 360)) } == nil)
         #expect(code { try file.insertNow(entry("o", created: now - 361)) } == .unavailable)
-        file.setWindow(400)
+        try file.setWindow(400, now: now)
         #expect(code { try file.insertNow(entry("m", created: now - 361)) } == nil)
     }
 

@@ -2,6 +2,7 @@ import CountersignSchemes
 import CountersignSeal
 import CountersignWire
 import Glibc
+import Synchronization
 
 /// The replay guard of one machine: a memory-mapped table, so that what was admitted stays admitted across `kill -9`
 /// for the price of a memory write. A live entry is never evicted; a full table grows, and at its limit refuses.
@@ -33,6 +34,7 @@ package final class ReplayFile: ReplayGuard, @unchecked Sendable {
     // Both are read under any shard's lock and written under all of them.
     private var table: ReplayTable
     private var retention: Int64
+    private let window: Atomic<Int>
 
     /// Opens or makes the file at `path`, for this process alone. `expecting` is the id that the store remembers; `now`
     /// is in whole Unix seconds.
@@ -44,13 +46,19 @@ package final class ReplayFile: ReplayGuard, @unchecked Sendable {
         report = opened.report
         hash = KeyedHash(key: opened.table.header.fingerprintKey)
         retention = ReplayFile.retention(for: settings.window)
+        window = Atomic(settings.window)
         mostBuckets = max(settings.mostEntries / ReplayTable.ways, ReplayTable.leastBuckets)
     }
 
     /// Changes for how long entries are remembered. Widening does not bring back what was dropped; the floor, which
     /// rose when it was, refuses what that could have been.
-    package func setWindow(_ seconds: Int) {
-        locks.withAll { retention = ReplayFile.retention(for: seconds) }
+    package func setWindow(_ seconds: Int, now: Int64) throws(Fault) {
+        guard seconds != window.exchange(seconds, ordering: .relaxed) else { return }
+        try locks.withAll { () throws(Fault) in
+            retention = ReplayFile.retention(for: seconds)
+            table.header.adopt(window: Int64(max(seconds, 0)), now: now)
+            try table.synchroniseHeader()
+        }
     }
 
     nonisolated(nonsending) package func insert(_ entry: ReplayEntry) async throws(Refusal) { try insertNow(entry) }

@@ -5,7 +5,7 @@ import Glibc
 /// The first page of a replay file, seen through a pointer into its mapping.
 ///
 ///     0 magic · 8 version · 16 buckets · 24 fingerprint key · 40 file id · 56 SHA-256 of all that
-///     96 floor · 104 boot id · 512 the floor of each shard
+///     96 floor · 104 boot id · 144 window · 152 horizon · 512 the floor of each shard
 struct ReplayHeader {
     static let bytes = 4096
     static let version: UInt64 = 1
@@ -71,6 +71,20 @@ struct ReplayHeader {
             }
         }
     }
+
+    /// Takes up the widest window of the present policies, in seconds. Where it was wider before, what may have been
+    /// admitted reaches further ahead than the new one says: the horizon remembers how far.
+    func adopt(window: Int64, now: Int64) {
+        let previous = start.load(fromByteOffset: 144, as: Int64.self)
+        if previous > window {
+            let (reach, overflow) = now.addingReportingOverflow(previous)
+            start.storeBytes(of: max(horizon, overflow ? Int64.max : reach), toByteOffset: 152, as: Int64.self)
+        }
+        start.storeBytes(of: window, toByteOffset: 144, as: Int64.self)
+    }
+
+    /// No signature later than this (Unix seconds) was admitted under a window that was wider than the present one.
+    var horizon: Int64 { start.load(fromByteOffset: 152, as: Int64.self) }
 
     /// The creation time of the newest entry that this shard has dropped.
     func shardFloor(_ shard: Int) -> Int64 { start.load(fromByteOffset: 512 + shard * 8, as: Int64.self) }

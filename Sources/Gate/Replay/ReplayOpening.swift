@@ -56,6 +56,8 @@ struct ReplayOpening {
             table = try ReplayOpening.fresh(path, settings)
             found = .corrupt
         }
+        let window = Int64(max(settings.window, 0))
+        table.header.adopt(window: window, now: now)
         switch found {
         case .firstStart, .intact: break
         case .rebooted, .missing, .another, .corrupt:
@@ -63,8 +65,8 @@ struct ReplayOpening {
             // time of opening serves for the time of the crash, which is earlier, and which nobody knows; the newest
             // entry that was saved helps where the clock starts behind.
             let latest = max(now, table.newest)
-            let (floor, overflow) = latest.addingReportingOverflow(Int64(max(settings.window, 0)))
-            table.header.floor = max(table.header.floor, overflow ? Int64.max : floor)
+            let (floor, overflow) = latest.addingReportingOverflow(window)
+            table.header.floor = max(table.header.floor, overflow ? Int64.max : floor, table.header.horizon)
         }
         table.header.bootID = bootID
         try table.synchroniseHeader()
