@@ -2,8 +2,11 @@ import CountersignGate
 import CountersignSchemes
 import CountersignWire
 
-/// Every release key in memory, for the gate: a look-up allocates nothing and waits for nobody. A change made by
+/// Every release key in memory, for the gate: a look-up allocates nothing and waits only
+/// while a reload puts its result in place. A change made by
 /// another process is seen by the next request.
+///
+/// Safe to share: `snapshot` is read and replaced under `lock` only.
 package final class LiveKeys: KeySource, @unchecked Sendable {
     private struct Snapshot {
         var keys: [KeyID: ReleaseKey]

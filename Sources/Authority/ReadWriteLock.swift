@@ -1,6 +1,7 @@
 import Glibc
 
-/// A pthread read-write lock: the thread sanitizer understands it, which it does not Swift's `Mutex`.
+/// A pthread read-write lock: the thread sanitizer understands it, which it does not Swift's `Mutex`. Safe to
+/// share: it is what sharing is made safe with.
 package final class ReadWriteLock: @unchecked Sendable {
     private let lock = UnsafeMutablePointer<pthread_rwlock_t>.allocate(capacity: 1)
 

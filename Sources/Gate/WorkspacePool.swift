@@ -2,7 +2,10 @@ import CountersignSchemes
 import Glibc
 
 /// Workspaces between requests. A verdict that waits for a store keeps its own, so two never share one.
+///
+/// Safe to share: `idle` is touched under the lock. Each loop has a gate of its own, so nobody contends for it.
 final class WorkspacePool: @unchecked Sendable {
+    /// Safe to hand over: between `take` and `put(back:)` one request alone has it.
     final class Lease: @unchecked Sendable {
         var space = Workspace()
     }

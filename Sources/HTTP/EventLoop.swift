@@ -4,8 +4,8 @@ import Synchronization
 
 /// One thread, one libevent base: descriptors, a tick a second, and the Swift tasks that belong to them.
 ///
-/// It is the task executor of the connections it accepts, so that a handler resumes where its socket is and nothing on
-/// the way of a request takes a lock. Everything but `enqueue`, `perform`, `stop` and `join` is called on the loop's own
+/// It is the task executor of the connections it accepts, so that a handler resumes where its socket is and a request
+/// is never handed from thread to thread. Everything but `enqueue`, `perform`, `stop` and `join` is called on the loop's own
 /// thread; that, and not a lock, is what makes the class safe to share.
 package final class EventLoop: TaskExecutor, @unchecked Sendable {
     let base: OpaquePointer
@@ -160,7 +160,8 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
     }
 }
 
-/// What other threads hand to a loop, and the descriptor that wakes it.
+/// What other threads hand to a loop, and the descriptor that wakes it. Safe to share: `items` is touched under the
+/// lock.
 private final class Inbox: @unchecked Sendable {
     enum Item {
         case job(UnownedJob)

@@ -105,8 +105,6 @@ final class Stream: @unchecked Sendable {
         }
     }
 
-    var isTLS: Bool { ssl != nil }
-
     /// Ends our side: TLS's goodbye, then the socket's. What does not fit at once is not waited for.
     func shutdownOutput() {
         guard !isClosed else { return }

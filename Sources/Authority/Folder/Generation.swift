@@ -7,6 +7,8 @@ import Synchronization
 ///
 /// It is a hint and not the truth: should a process die between its commit and the counting, the store's own revision
 /// still tells (``LiveKeys/reconcile()``).
+///
+/// Safe to share: the page is mapped once and for life, and touched only as an atomic.
 package final class Generation: @unchecked Sendable {
     private let page: UnsafeMutableRawPointer
     private static let size = MemoryLayout<Atomic<UInt64>>.size

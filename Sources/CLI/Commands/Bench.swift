@@ -47,6 +47,8 @@ extension GateBench {
         return try box.wait()
     }
 
+    /// Carries a result from a task to the thread that waits. Safe to share: it is written before the semaphore is
+    /// posted, and read after.
     private final class Box: @unchecked Sendable {
         private let done = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
         private var result: Result<[Figure], Fault> = .success([])

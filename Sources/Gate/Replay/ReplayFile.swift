@@ -10,6 +10,8 @@ import Synchronization
 /// What the table cannot vouch for is refused by the *floor*: signatures made at or before it get `unavailable`. The
 /// floor rises over every entry that is dropped, and, where entries may have been lost, over everything that could have
 /// been admitted until now.
+///
+/// Safe to share: the table is touched under a shard's lock, and replaced under all of them.
 package final class ReplayFile: ReplayGuard, @unchecked Sendable {
     package struct Settings: Sendable {
         /// Seconds either side of now in which the widest policy finds a signature fresh.
