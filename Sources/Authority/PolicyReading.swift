@@ -60,6 +60,77 @@ extension PolicyKey {
         return names.joined(separator: ",")
     }
 
+    static func onOff(
+        _ set: @escaping @Sendable (inout Policy, Policy.Permission) -> Void
+    ) -> @Sendable (inout Policy, String) -> String? {
+        { policy, text in
+            guard text == "on" || text == "off" else { return nil }
+            set(&policy, text == "on" ? .allowed : .refused)
+            return text
+        }
+    }
+
+    @Sendable static func applyReplay(_ policy: inout Policy, _ text: String) -> String? {
+        let known: [SchemeName] = [.sigV4, .authV1]
+        if let rule = Policy.ReplayRule(rawValue: text) {
+            for scheme in known { policy.replays[scheme] = rule }
+            return text
+        }
+        for part in parts(text) {
+            let sides = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+            guard sides.count == 2, let scheme = SchemeName(rawValue: sides[0]), known.contains(scheme),
+                let rule = Policy.ReplayRule(rawValue: sides[1]), policy.replays[scheme] == nil
+            else { return nil }
+            policy.replays[scheme] = rule
+        }
+        return text
+    }
+
+    @Sendable static func applyCover(_ policy: inout Policy, _ text: String) -> String? {
+        let names = parts(text)
+        guard names.allSatisfy(isFieldName), Set(names).count == names.count else { return nil }
+        policy.requiredFields = Set(names)
+        return names.joined(separator: ",")
+    }
+
+    /// Source: RFC 9651 §3.2, what a dictionary's key may be.
+    @Sendable static func applyLabel(_ policy: inout Policy, _ text: String) -> String? {
+        let allowed = text.utf8.allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"): true
+            case UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."), UInt8(ascii: "*"): true
+            default: false
+            }
+        }
+        guard allowed, (1...64).contains(text.utf8.count), let first = text.utf8.first,
+            first == UInt8(ascii: "*") || first >= UInt8(ascii: "a")
+        else { return nil }
+        policy.signatureLabel = text
+        return text
+    }
+
+    @Sendable static func applyPresigned(_ policy: inout Policy, _ text: String) -> String? {
+        guard let seconds = seconds(text[...]) else { return nil }
+        policy.presignedLifetime = seconds
+        return "\(seconds)s"
+    }
+
+    @Sendable static func applyPublicURL(_ policy: inout Policy, _ text: String) -> String? {
+        let hosts = ["https://", "http://"].compactMap { text.hasPrefix($0) ? text.dropFirst($0.count) : nil }
+        let allowed = hosts.first?.utf8.allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"):
+                true
+            case UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: ":"), UInt8(ascii: "["), UInt8(ascii: "]"): true
+            default: false
+            }
+        }
+        guard allowed == true, hosts.first?.isEmpty == false, text.utf8.count <= 264 else { return nil }
+        policy.publicURL = text
+        return text
+    }
+
     @Sendable static func applySlots(_ policy: inout Policy, _ text: String) -> String? {
         if ["single", "per-platform", "per-device-class", "unlimited"].contains(text) { return text }
         guard text.hasPrefix("limit("), text.hasSuffix(")"),

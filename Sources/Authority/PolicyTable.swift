@@ -19,6 +19,37 @@ extension PolicyKey {
             expected: "times from 1s to 24h such as 60s, 5m or form-md5=300s, joined by commas",
             visibility: .shown, apply: applyWindow),
         PolicyKey(
+            name: "replay", value: "RULE | SCHEME=RULE,…",
+            meaning: "which requests of schemes without nonces (sigv4, auth-v1) are let through once only",
+            fallback: "unsafe-only", expected: "strict, unsafe-only (GET and HEAD may repeat) or off", visibility: .shown,
+            apply: applyReplay),
+        PolicyKey(
+            name: "cover", value: "FIELD,…", meaning: "fields that must be sent and signed, beyond the scheme's own",
+            fallback: "none", expected: "field names in lower case, joined by commas", visibility: .shown,
+            apply: applyCover),
+        PolicyKey(
+            name: "label", value: "LABEL",
+            meaning: "which signature counts where a request bears several (message-signatures)",
+            fallback: "the one tagged countersign", expected: "a label: lower-case letters, digits, `-`, `_`, `.`, `*`",
+            visibility: .shown, apply: applyLabel),
+        PolicyKey(
+            name: "unsigned-payload", value: "on | off",
+            meaning: "whether sigv4 requests may leave their body unsigned (UNSIGNED-PAYLOAD)",
+            fallback: "off", expected: "on or off", visibility: .shown,
+            apply: onOff { $0.unsignedPayload = $1 }),
+        PolicyKey(
+            name: "presigned", value: "15m", meaning: "the longest that a presigned sigv4 URL may live",
+            fallback: "as long as sigv4's window", expected: "a time from 1s to 24h such as 15m", visibility: .shown,
+            apply: applyPresigned),
+        PolicyKey(
+            name: "rsa-v1_5", value: "on | off", meaning: "whether keys for rsa-v1_5-sha256 may speak",
+            fallback: "off", expected: "on or off", visibility: .shown, apply: onOff { $0.rsaV15 = $1 }),
+        PolicyKey(
+            name: "public-url", value: "https://HOST",
+            meaning: "where auth-v4 clients see this deployment, behind a proxy",
+            fallback: "where the request came to", expected: "http:// or https://, a host, a port where it has one",
+            visibility: .shown, apply: applyPublicURL),
+        PolicyKey(
             name: "timezone", value: "+08:00", meaning: "the zone of the wall clock that form-md5 clients send",
             fallback: "+00:00", expected: "an offset from -14:00 to +14:00", visibility: .shown, apply: applyTimezone),
         PolicyKey(

@@ -14,9 +14,9 @@ package struct KeyRing: Sendable {
         do {
             // A key made for one scheme says nothing in another: its holder may know less there than we think.
             if let release = try await source.key(for: claim.keyID), release.scheme == claim.scheme {
-                return Candidate(key: release.key, release: release)
+                return Candidate(key: release.key, nextKey: release.nextKey, release: release)
             }
-            return Candidate(key: decoy, release: nil)
+            return Candidate(key: decoy, nextKey: nil, release: nil)
         } catch {
             throw Refusal(.unavailable, "keys: \(error.message)", retryAfter: 5)
         }
@@ -26,5 +26,7 @@ package struct KeyRing: Sendable {
 /// A key to verify with, and the release it belongs to; nil for the key that nobody holds.
 package struct Candidate: Sendable {
     let key: SigningKey
+    /// Tried where `key` does not fit.
+    let nextKey: SigningKey?
     let release: ReleaseKey?
 }

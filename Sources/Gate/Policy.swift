@@ -15,7 +15,34 @@ package struct Policy: Sendable, Equatable {
     /// Fields, beyond the built-in ones, that may be forwarded although no signature covers them. Lower-case.
     package var forwardedFields: Set<String> = []
 
+    /// Fields, beyond those of the scheme itself, that must be sent and signed. Lower-case.
+    package var requiredFields: Set<String> = []
+    /// The label of the signature that counts, where a message bears several; nil where its tag decides.
+    package var signatureLabel: String?
+    /// For schemes that know requests by their signature; `replays[scheme]` or unsafe-only.
+    package var replays: [SchemeName: ReplayRule] = [:]
+    /// Whether sigv4 requests may leave their body unsigned.
+    package var unsignedPayload = Permission.refused
+    /// The longest that a presigned sigv4 URL may live, in seconds; nil for the scheme's window.
+    package var presignedLifetime: Int?
+    /// Whether rsa-v1_5-sha256 keys may speak.
+    package var rsaV15 = Permission.refused
+    /// Where clients of auth-v4 see this deployment: `https://api.example.com`; nil for where the request came to.
+    package var publicURL: String?
+
     package enum RefusalDetail: Sendable, Equatable { case coarse, exact }
+    package enum Permission: Sendable, Equatable { case refused, allowed }
+
+    /// Which requests of a scheme without nonces are let through once only. Source: docs/protocol.md, the table of
+    /// replay keys.
+    package enum ReplayRule: String, Sendable, CaseIterable {
+        /// All of them: two honest, identical calls within a second are one too many.
+        case strict
+        /// Those that change something: GET and HEAD may repeat.
+        case unsafeOnly = "unsafe-only"
+        /// None.
+        case off
+    }
 
     package init() {}
 

@@ -25,12 +25,14 @@ package final class ReleaseKey: Sendable {
     package let retirement: Retirement?
     /// What the policy says of this key's scheme, looked up once.
     let allowance: Allowance
-    /// The secret made ready for this scheme's MAC.
+    /// What signatures must verify under, made ready for this scheme's MAC.
     package let key: SigningKey
+    /// The key that will follow it: while both are in the field, both verify.
+    package let nextKey: SigningKey?
 
     package init(
         id: KeyID, app: String, platform: String, version: String, scheme: SchemeName, policy: Policy,
-        retirement: Retirement? = nil, secret: Secret
+        retirement: Retirement? = nil, key: SigningKey, nextKey: SigningKey? = nil
     ) {
         self.id = id
         self.app = app
@@ -40,7 +42,8 @@ package final class ReleaseKey: Sendable {
         self.policy = policy
         self.retirement = retirement
         allowance = Allowance(policy, scheme)
-        self.key = SigningKey(secret)
+        self.key = key
+        self.nextKey = nextKey
     }
 }
 
@@ -51,11 +54,15 @@ struct Allowance: Sendable {
     let window: Int64
     /// Seconds east of UTC of clocks that send no zone.
     let timezoneOffset: Int64
+    let replay: Policy.ReplayRule
+    let publicURL: [UInt8]?
 
     init(_ policy: Policy, _ scheme: SchemeName) {
         isAllowed = policy.schemes.contains(scheme)
         window = Int64(max(policy.window(for: scheme), 0))
         timezoneOffset = Int64(policy.timezoneOffset)
+        replay = policy.replays[scheme] ?? .unsafeOnly
+        publicURL = policy.publicURL.map { Array($0.utf8) }
     }
 }
 

@@ -12,11 +12,11 @@ package struct Proof: ~Copyable, Sendable {
     let coveredFields: FieldSet
     let body: BodyExpectation
 
-    fileprivate init(_ claim: Claim, _ release: ReleaseKey) {
+    fileprivate init(_ claim: Claim, _ release: ReleaseKey, isSafe: Bool) {
         self.release = release
         created = claim.created
         expires = claim.expires
-        replayKey = claim.replayKey
+        replayKey = claim.replayKey(under: release.allowance.replay, isSafe: isSafe)
         coveredFields = claim.coveredFields
         body = claim.body
     }
@@ -32,9 +32,10 @@ package struct Verify: Sendable {
         _ request: Request, _ claim: Claim, _ candidate: Candidate, _ workspace: inout Workspace
     ) throws(Refusal) -> Proof {
         guard let scheme = schemes.scheme(named: claim.scheme) else { throw Refusal(.unsigned) }
+        workspace.publicURL = candidate.release?.allowance.publicURL
         try scheme.spell(claim, request, &workspace)
-        let mac = candidate.key.mac(claim.algorithm, of: workspace.text)
-        let verdict = ConstantTime.equals(mac.span, claim.mac.span)
+        var verdict = Verify.compare(claim, candidate.key, workspace)
+        if verdict != .equal, let next = candidate.nextKey { verdict = Verify.compare(claim, next, workspace) }
         guard let release = candidate.release else {
             throw Refusal(.unknownKey, "keyid \(claim.keyID): no such key for \(claim.scheme.rawValue)")
         }
@@ -51,6 +52,31 @@ package struct Verify: Sendable {
             throw Refusal(.badSignature, contradiction)
         }
         if request.isBodyWhole { try claim.body.check(request.body.span) }
-        return Proof(claim, release)
+        return Proof(claim, release, isSafe: request.isSafe)
     }
+
+    /// Whether the string to sign, which lies in `workspace`, has the claim's signature under `key`. The gate and the
+    /// explanations ask here and nowhere else.
+    static func compare(
+        _ claim: Claim, _ key: SigningKey, _ workspace: borrowing Workspace
+    ) -> ConstantTime.Verdict {
+        ConstantTime.equals(key.mac(claim.algorithm, of: workspace.text).span, claim.mac.span)
+    }
+}
+
+extension Claim {
+    /// What must not have been seen before; nil where the request may repeat.
+    fileprivate func replayKey(under rule: Policy.ReplayRule, isSafe: Bool) -> ReplayKey? {
+        switch (replay, rule) {
+        case (.nonce(let nonce), _): nonce
+        case (.signature, .strict): mac
+        case (.signature, .unsafeOnly): isSafe ? nil : mac
+        case (.signature, .off), (.impossible, _): nil
+        }
+    }
+}
+
+extension Request {
+    /// Whether it asks for nothing to be changed. Source: RFC 9110 §9.2.1, of which backends keep GET and HEAD.
+    fileprivate var isSafe: Bool { matches(method, "GET") || matches(method, "HEAD") }
 }

@@ -8,4 +8,9 @@ package enum BodyExpectation: Sendable {
     case unsigned
     /// Every digest given must match. At least one is.
     case digests(sha256: ShortBytes?, sha512: ShortBytes?)
+    /// An MD5, 16 bytes: auth-v1's `body_md5`.
+    case md5(ShortBytes)
+    /// The scheme leaves bodies open, and clients in the field send them so: whatever comes is let through. Only where
+    /// the scheme's ``Coverage`` lists the body as uncovered, or the app's policy allows it.
+    case anything
 }

@@ -16,6 +16,17 @@ package struct Claim: Sendable {
     /// What makes two requests the same one. Scoped by key and scheme.
     package typealias ReplayKey = ShortBytes
 
+    /// How a second copy of the request is told from the first. Source: docs/protocol.md, the table of replay keys.
+    package enum Replay: Sendable {
+        /// By what the client made for this one request.
+        case nonce(ReplayKey)
+        /// By the decoded signature: two honest, identical calls within one second cannot be told apart, so an app's
+        /// policy says which of them may repeat.
+        case signature
+        /// Equal calls have equal signatures at any time.
+        case impossible
+    }
+
     package var scheme: SchemeName
     package var keyID: KeyID
     package var algorithm: MACAlgorithm
@@ -23,8 +34,7 @@ package struct Claim: Sendable {
     package var created = Created.unsigned
     /// Whole Unix seconds from which on the signer does not want it accepted.
     package var expires: Int64?
-    /// Nil where the scheme has none.
-    package var replayKey: ReplayKey?
+    package var replay = Replay.impossible
     package var coveredFields = FieldSet.everything
     package var body = BodyExpectation.inSignature
     /// What the caller says of itself, for schemes that sign it: in `Workspace.decoded`.

@@ -65,10 +65,10 @@ struct Deployment {
         let formID = try #require(KeyID("formApp1"))
         let messageKey = ReleaseKey(
             id: messageID, app: "shop", platform: "ios", version: "1.0", scheme: .messageSignatures, policy: policy,
-            retirement: retirement, secret: secret("the message key"))
+            retirement: retirement, key: SigningKey(secret("the message key")))
         let formKey = ReleaseKey(
             id: formID, app: "shop", platform: "ios", version: "1.0", scheme: .formMD5, policy: policy,
-            retirement: retirement, secret: secret("the form key"))
+            retirement: retirement, key: SigningKey(secret("the form key")))
         folder = try Folder()
         replay = try ReplayFile(path: folder.path + "/replay", expecting: nil, now: now)
         gate = Gate(

@@ -104,7 +104,7 @@ package struct GateBench: Sendable {
         policy.schemes = [scheme]
         let key = ReleaseKey(
             id: signer.keyID, app: "bench", platform: "ios", version: "4.2", scheme: scheme, policy: policy,
-            secret: signer.key.secret)
+            key: signer.key)
         return Gate(authorities: Authorities([host]), keys: OneKey(key: key), replay: replay, clock: clock)
     }
 

@@ -72,7 +72,7 @@ package struct Explanation: Sendable {
             throw Refusal(.unknownKey, "the request names key \(claim.keyID); expected \(keyID)")
         }
         let key = SigningKey(question.secret)
-        guard ConstantTime.equals(key.mac(claim.algorithm, of: workspace.text).span, claim.mac.span) == .equal else {
+        guard Verify.compare(claim, key, workspace) == .equal else {
             cause = Mistake.explaining(claim, of: request, scheme, question.secret)
             throw Refusal(.badSignature, "another secret, or something that is covered was changed")
         }
@@ -102,7 +102,7 @@ package struct Explanation: Sendable {
         case .unsigned: lines.append("created: not said")
         }
         if let expires = claim.expires { lines.append("expires: \(expires)") }
-        if let key = claim.replayKey { lines.append("nonce: \(key.span.text)") }
+        if case .nonce(let nonce) = claim.replay { lines.append("nonce: \(nonce.span.text)") }
         return lines.joined(separator: "\n")
     }
 

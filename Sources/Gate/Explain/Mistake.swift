@@ -54,7 +54,7 @@ struct Mistake: Sendable {
         } catch {
             return false
         }
-        return ConstantTime.equals(key.mac(claim.algorithm, of: workspace.text).span, claim.mac.span) == .equal
+        return Verify.compare(claim, key, workspace) == .equal
     }
 
     /// The same secret under another reading.

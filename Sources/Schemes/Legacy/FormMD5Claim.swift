@@ -27,7 +27,7 @@ enum FormMD5Claim {
         guard let version = base.ver, !version.isEmpty else { throw Refusal(.malformed, "ver: expected a version") }
         var claim = Claim(scheme: .formMD5, keyID: keyID, algorithm: .md5OverSecret, mac: mac)
         claim.created = .wallClock(time.seconds)
-        claim.replayKey = replayKey
+        claim.replay = .nonce(replayKey)
         claim.platform = platform
         claim.version = version
         return claim

@@ -105,7 +105,7 @@ private struct Seen {
             if !idempotencyKey, request.matches(field.name, "idempotency-key") { lacking.insert(.idempotencyKey) }
         }
         if case .unsigned = claim.created { lacking.insert(.created) }
-        if claim.replayKey == nil { lacking.insert(.nonce) }
+        if case .nonce = claim.replay {} else { lacking.insert(.nonce) }
         return lacking
     }
 

@@ -42,7 +42,7 @@ package struct MessageSignatures: Scheme {
             guard !nonce.isEmpty else { throw Refusal(.malformed, "Signature-Input: expected a nonce with characters") }
             let bytes = request.head.span.extracting(nonce.range)
             // A long nonce is remembered by its digest: all that matters is whether two are the same.
-            claim.replayKey = Claim.ReplayKey(bytes) ?? Claim.ReplayKey(SHA256.digest(bytes))
+            claim.replay = .nonce(Claim.ReplayKey(bytes) ?? Claim.ReplayKey(SHA256.digest(bytes)))
         }
         try cover(request, &claim, &workspace)
         return claim
