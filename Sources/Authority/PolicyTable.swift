@@ -21,8 +21,8 @@ extension PolicyKey {
         PolicyKey(
             name: "replay", value: "RULE | SCHEME=RULE,…",
             meaning: "which requests of schemes without nonces (sigv4, auth-v1) are let through once only",
-            fallback: "unsafe-only", expected: "strict, unsafe-only (GET and HEAD may repeat) or off", visibility: .shown,
-            apply: applyReplay),
+            fallback: "unsafe-only", expected: "strict, unsafe-only (GET and HEAD may repeat) or off",
+            visibility: .shown, apply: applyReplay),
         PolicyKey(
             name: "cover", value: "FIELD,…", meaning: "fields that must be sent and signed, beyond the scheme's own",
             fallback: "none", expected: "field names in lower case, joined by commas", visibility: .shown,
