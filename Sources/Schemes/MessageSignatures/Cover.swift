@@ -49,11 +49,15 @@ extension MessageSignatures {
         _ component: inout Component, _ request: Request, _ seen: inout Seen
     ) throws(Refusal) -> UInt128 {
         let name = request.head.span.extracting(component.name.range)
+        let known = FieldName(name)
         var mask: UInt128 = 0
         component.lines = 0
         for number in 0..<request.fields.count {
-            let field = request.fields[number].name
-            guard field.count == name.count, request.head.span.extracting(field.range).matches(name) else { continue }
+            let field = request.fields[number]
+            guard field.known == known, field.name.count == name.count else { continue }
+            if known == .other {
+                guard request.head.span.extracting(field.name.range).matches(name) else { continue }
+            }
             if component.lines == 0 { component.firstLine = UInt16(truncatingIfNeeded: number) }
             component.lines += 1
             mask |= 1 << UInt128(number)
@@ -61,7 +65,7 @@ extension MessageSignatures {
         guard component.lines > 0 else {
             throw Refusal(.badSignature, "the signature covers \"\(name.text)\", which the request does not have")
         }
-        seen.note(name, component)
+        seen.note(known, component)
         return mask
     }
 }
@@ -75,12 +79,12 @@ private struct Seen {
     var contentType = false
     var idempotencyKey = false
 
-    mutating func note(_ name: borrowing Span<UInt8>, _ component: Component) {
-        switch name.count {
-        case 12 where name.matches("content-type"): contentType = true
-        case 14 where name.matches("content-digest"): contentDigest = true
-        case 15 where name.matches("idempotency-key"): idempotencyKey = true
-        case 19 where name.matches("countersign-release"): release = component
+    mutating func note(_ name: FieldName, _ component: Component) {
+        switch name {
+        case .contentType: contentType = true
+        case .contentDigest: contentDigest = true
+        case .idempotencyKey: idempotencyKey = true
+        case .countersignRelease: release = component
         default: break
         }
     }
@@ -100,10 +104,8 @@ private struct Seen {
         } else if !isRelease(claim.keyID, request) {
             lacking.insert(.releaseValue)
         }
-        for field in request.fields {
-            if !contentType, request.matches(field.name, "content-type") { lacking.insert(.contentType) }
-            if !idempotencyKey, request.matches(field.name, "idempotency-key") { lacking.insert(.idempotencyKey) }
-        }
+        if !contentType, request.names.contains(.contentType) { lacking.insert(.contentType) }
+        if !idempotencyKey, request.names.contains(.idempotencyKey) { lacking.insert(.idempotencyKey) }
         if case .unsigned = claim.created { lacking.insert(.created) }
         if case .nonce = claim.replay {} else { lacking.insert(.nonce) }
         return lacking

@@ -15,12 +15,7 @@ package struct MessageSignatures: Scheme {
     }
 
     package func trace(in request: Request) -> Trace {
-        for field in request.fields {
-            if request.matches(field.name, "signature-input") || request.matches(field.name, "signature") {
-                return .present
-            }
-        }
-        return .absent
+        request.names.contains(.signatureInput) || request.names.contains(.signature) ? .present : .absent
     }
 
     package func claim(in request: Request, _ workspace: inout Workspace) throws(Refusal) -> Claim? {
@@ -53,7 +48,7 @@ package struct MessageSignatures: Scheme {
         var found: MAC?
         let bytes = request.head.span
         let label = bytes.extracting(label.range)
-        for field in request.fields where request.matches(field.name, "signature") {
+        for field in request.fields where field.known == .signature {
             var reader = StructuredField(bytes.extracting(field.value.range))
             do throws(StructuredField.Problem) {
                 while let key = try reader.nextMember() {
