@@ -56,12 +56,17 @@ struct Allowance: Sendable {
     let timezoneOffset: Int64
     let replay: Policy.ReplayRule
     let publicURL: [UInt8]?
+    let unsignedPayload: Policy.Permission
+    /// Seconds from its creation for which a presigned URL may live, whatever it says itself.
+    let presignedLifetime: Int64
 
     init(_ policy: Policy, _ scheme: SchemeName) {
         isAllowed = policy.schemes.contains(scheme)
         window = Int64(max(policy.window(for: scheme), 0))
         timezoneOffset = Int64(policy.timezoneOffset)
         replay = policy.replays[scheme] ?? .unsafeOnly
+        unsignedPayload = policy.unsignedPayload
+        presignedLifetime = Int64(max(policy.presignedLifetime ?? policy.window(for: scheme), 0))
         publicURL = policy.publicURL.map { Array($0.utf8) }
     }
 }

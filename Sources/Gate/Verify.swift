@@ -8,6 +8,8 @@ package struct Proof: ~Copyable, Sendable {
     let created: Claim.Created
     /// Whole Unix seconds.
     let expires: Int64?
+    /// Seconds from `created`, for a signature that says how long it means to live.
+    let lifetime: Int64?
     let replayKey: Claim.ReplayKey?
     let coveredFields: FieldSet
     let body: BodyExpectation
@@ -16,6 +18,7 @@ package struct Proof: ~Copyable, Sendable {
         self.release = release
         created = claim.created
         expires = claim.expires
+        lifetime = claim.lifetime
         replayKey = claim.replayKey(under: release.allowance.replay, isSafe: isSafe)
         coveredFields = claim.coveredFields
         body = claim.body
@@ -34,8 +37,7 @@ package struct Verify: Sendable {
         guard let scheme = schemes.scheme(named: claim.scheme) else { throw Refusal(.unsigned) }
         workspace.publicURL = candidate.release?.allowance.publicURL
         try scheme.spell(claim, request, &workspace)
-        var verdict = Verify.compare(claim, candidate.key, workspace)
-        if verdict != .equal, let next = candidate.nextKey { verdict = Verify.compare(claim, next, workspace) }
+        let verdict = try Verify.compareAll(claim, request, scheme, candidate, &workspace)
         guard let release = candidate.release else {
             throw Refusal(.unknownKey, "keyid \(claim.keyID): no such key for \(claim.scheme.rawValue)")
         }
@@ -51,8 +53,26 @@ package struct Verify: Sendable {
         if let contradiction = claim.contradiction(to: release.platform, release.version, workspace) {
             throw Refusal(.badSignature, contradiction)
         }
+        if case .leftOpen = claim.body, release.allowance.unsignedPayload == .refused {
+            throw Refusal(.bodyMismatch, "the body is not signed, and app \(release.app) does not allow that")
+        }
         if request.isBodyWhole { try claim.body.check(request.body.span) }
         return Proof(claim, release, isSafe: request.isSafe)
+    }
+
+    /// Whether the claim's signature is that of any spelling of the request. The first lies in `workspace`, and where
+    /// one fits, that is left there.
+    static func compareAll(
+        _ claim: Claim, _ request: Request, _ scheme: any Scheme, _ candidate: Candidate,
+        _ workspace: inout Workspace
+    ) throws(Refusal) -> ConstantTime.Verdict {
+        var attempt = 0
+        repeat {
+            if compare(claim, candidate.key, workspace) == .equal { return .equal }
+            if let next = candidate.nextKey, compare(claim, next, workspace) == .equal { return .equal }
+            attempt += 1
+        } while try scheme.respell(attempt - 1, claim, request, &workspace) == .written
+        return .different
     }
 
     /// Whether the string to sign, which lies in `workspace`, has the claim's signature under `key`. The gate and the
@@ -60,7 +80,9 @@ package struct Verify: Sendable {
     static func compare(
         _ claim: Claim, _ key: SigningKey, _ workspace: borrowing Workspace
     ) -> ConstantTime.Verdict {
-        ConstantTime.equals(key.mac(claim.algorithm, of: workspace.text).span, claim.mac.span)
+        let verdict = ConstantTime.equals(key.mac(claim.algorithm, of: workspace.text).span, claim.mac.span)
+        key.settle(verdict, claim.algorithm, of: workspace.text)
+        return verdict
     }
 }
 

@@ -65,7 +65,10 @@ final class DerivedKeys: @unchecked Sendable {
     private func kept(for scope: Span<UInt8>) -> HMACSHA256? {
         pthread_mutex_lock(lock)
         defer { pthread_mutex_unlock(lock) }
-        for index in slots.indices where slots[index].scope.span.matches(scope) { return slots[index].key }
+        for slot in slots {
+            let bytes = slot.scope
+            if bytes.span.matches(scope) { return slot.key }
+        }
         return nil
     }
 
