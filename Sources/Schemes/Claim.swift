@@ -31,6 +31,10 @@ package struct Claim: Sendable {
     package var keyID: KeyID
     package var algorithm: MACAlgorithm
     package var mac: MAC
+    /// A signature that is too long for `mac`, which is then empty: in `Workspace.decoded`.
+    var longSignature: Slice?
+    /// The algorithm that the message says it was signed with. It decides nothing; it must not contradict the key.
+    package var namedAlgorithm: KeyAlgorithm?
     package var created = Created.unsigned
     /// Whole Unix seconds from which on the signer does not want it accepted.
     package var expires: Int64?
@@ -52,6 +56,23 @@ package struct Claim: Sendable {
 }
 
 extension Claim {
+    /// The longest signature there is: RSA with 4096 bits.
+    static let longestSignature = 512
+
+    /// Whether `key` is one that this claim's scheme signs with, by the algorithm that the message names, where it names
+    /// one.
+    package func fits(_ key: SigningKey) -> Bool {
+        if let named = namedAlgorithm, named != key.algorithm { return false }
+        return algorithm == .ofKey || key.algorithm == .hmacSHA256
+    }
+
+    /// The signature, for a key pair's public half to verify.
+    @_lifetime(borrow self, borrow workspace)
+    package func signature(_ workspace: borrowing Workspace) -> Span<UInt8> {
+        guard let long = longSignature else { return mac.span }
+        return workspace.decoded.span.extracting(long.range)
+    }
+
     /// What of this claim is not true of a key that was made for `platform`, lower-case, and `version`; nil where
     /// nothing is. Platforms are compared without case.
     package func contradiction(
