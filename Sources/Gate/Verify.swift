@@ -34,8 +34,12 @@ package struct Verify: Sendable {
         guard let scheme = schemes.scheme(named: claim.scheme) else { throw Refusal(.unsigned) }
         workspace.publicURL = candidate.release?.allowance.publicURL
         try scheme.spell(claim, request, &workspace)
-        var verdict = Verify.compare(claim, candidate.key, workspace)
-        if verdict != .equal, let next = candidate.nextKey { verdict = Verify.compare(claim, next, workspace) }
+        var signer = candidate.key
+        var verdict = Verify.compare(claim, signer, workspace)
+        if verdict != .equal, let next = candidate.nextKey {
+            signer = next
+            verdict = Verify.compare(claim, signer, workspace)
+        }
         guard let release = candidate.release else {
             throw Refusal(.unknownKey, "keyid \(claim.keyID): no such key for \(claim.scheme.rawValue)")
         }
@@ -43,7 +47,7 @@ package struct Verify: Sendable {
         guard release.allowance.isAllowed else {
             throw Refusal(.schemeNotAllowed, "app \(release.app) does not allow \(claim.scheme.rawValue)")
         }
-        if candidate.key.algorithm == .rsaV15, release.policy.rsaV15 == .refused {
+        if signer.algorithm == .rsaV15, release.policy.rsaV15 == .refused {
             throw Refusal(.schemeNotAllowed, "app \(release.app) does not allow keys for rsa-v1_5-sha256")
         }
         guard claim.shortfalls.isEmpty else {

@@ -27,6 +27,13 @@ package struct Claim: Sendable {
         case impossible
     }
 
+    /// Whether the message itself says which of its signatures counts.
+    package enum Choice: Sendable {
+        case made
+        /// Several could be meant, and this is the first: only a policy's `label` can tell.
+        case open
+    }
+
     package var scheme: SchemeName
     package var keyID: KeyID
     package var algorithm: MACAlgorithm
@@ -35,6 +42,9 @@ package struct Claim: Sendable {
     var longSignature: Slice?
     /// The algorithm that the message says it was signed with. It decides nothing; it must not contradict the key.
     package var namedAlgorithm: KeyAlgorithm?
+    /// message-signatures: the signature's label, of `Request.head`; and whether another may yet be chosen.
+    package var label = Slice.empty
+    package var choice = Choice.made
     package var created = Created.unsigned
     /// Whole Unix seconds from which on the signer does not want it accepted.
     package var expires: Int64?
