@@ -38,6 +38,8 @@ struct Component: BitwiseCopyable {
     var identifier = Slice.empty
     /// Between the quotes.
     var name: Slice
+    /// Which field that is.
+    let known: FieldName
     /// What `key` or `name` says, between the quotes.
     var argument = Slice.empty
     /// The lines of a field: how many, and the index of the first.
@@ -47,6 +49,7 @@ struct Component: BitwiseCopyable {
     init(_ name: Slice, _ text: borrowing Span<UInt8>) {
         self.name = name
         kind = Component.kind(of: text)
+        known = kind == .field ? FieldName(text) : .other
     }
 
     private static func kind(of name: borrowing Span<UInt8>) -> Kind {

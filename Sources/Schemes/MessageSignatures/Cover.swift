@@ -13,7 +13,7 @@ extension MessageSignatures {
             let isNew: Bool
             if component.parameters.isEmpty, component.kind == .field {
                 let lines = try component.findLines(in: request, namedIn: request)
-                seen.note(request.head.span.extracting(component.name.range), component)
+                seen.note(component)
                 workspace.components[index] = component
                 isNew = plain & lines == 0
                 plain |= lines
@@ -28,7 +28,7 @@ extension MessageSignatures {
                     let lines = try component.findLines(in: request, namedIn: request)
                     // One member of a dictionary says nothing about the rest of the field.
                     if !component.parameters.contains(.key) {
-                        seen.note(request.head.span.extracting(component.name.range), component)
+                        seen.note(component)
                         covered |= lines
                     }
                     workspace.components[index] = component
@@ -62,8 +62,11 @@ extension Component {
         var mask: UInt128 = 0
         lines = 0
         for number in 0..<source.fields.count {
-            let field = source.fields[number].name
-            guard field.count == name.count, source.head.span.extracting(field.range).matches(name) else { continue }
+            let field = source.fields[number]
+            guard field.known == known, field.name.count == name.count else { continue }
+            if known == .other {
+                guard source.head.span.extracting(field.name.range).matches(name) else { continue }
+            }
             if lines == 0 { firstLine = UInt16(truncatingIfNeeded: number) }
             lines += 1
             mask |= 1 << UInt128(number)

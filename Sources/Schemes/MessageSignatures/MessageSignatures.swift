@@ -20,12 +20,7 @@ package struct MessageSignatures: Scheme {
     }
 
     package func trace(in request: Request) -> Trace {
-        for field in request.fields {
-            if request.matches(field.name, "signature-input") || request.matches(field.name, "signature") {
-                return .present
-            }
-        }
-        return .absent
+        request.names.contains(.signatureInput) || request.names.contains(.signature) ? .present : .absent
     }
 
     package func claim(in request: Request, _ workspace: inout Workspace) throws(Refusal) -> Claim? {

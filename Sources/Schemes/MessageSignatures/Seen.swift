@@ -9,12 +9,12 @@ struct Seen {
     private var contentType = false
     private var idempotencyKey = false
 
-    mutating func note(_ name: borrowing Span<UInt8>, _ component: Component) {
-        switch name.count {
-        case 12 where name.matches("content-type"): contentType = true
-        case 14 where name.matches("content-digest"): contentDigest = true
-        case 15 where name.matches("idempotency-key"): idempotencyKey = true
-        case 19 where name.matches("countersign-release"): release = component
+    mutating func note(_ component: Component) {
+        switch component.known {
+        case .contentType: contentType = true
+        case .contentDigest: contentDigest = true
+        case .idempotencyKey: idempotencyKey = true
+        case .countersignRelease: release = component
         default: break
         }
     }
@@ -34,10 +34,8 @@ struct Seen {
         } else if !isRelease(claim.keyID, request) {
             lacking.insert(.releaseValue)
         }
-        for field in request.fields {
-            if !contentType, request.matches(field.name, "content-type") { lacking.insert(.contentType) }
-            if !idempotencyKey, request.matches(field.name, "idempotency-key") { lacking.insert(.idempotencyKey) }
-        }
+        if !contentType, request.names.contains(.contentType) { lacking.insert(.contentType) }
+        if !idempotencyKey, request.names.contains(.idempotencyKey) { lacking.insert(.idempotencyKey) }
         if case .unsigned = claim.created { lacking.insert(.created) }
         if case .nonce = claim.replay {} else { lacking.insert(.nonce) }
         return lacking

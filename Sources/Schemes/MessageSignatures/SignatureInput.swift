@@ -48,7 +48,7 @@ struct SignatureInput: BitwiseCopyable {
     static func read(_ request: Request, _ workspace: inout Workspace, _ rule: Rule) throws(Refusal) {
         workspace.components.removeAll(keepingCapacity: true)
         var choice = Choice()
-        for field in request.fields where request.matches(field.name, "signature-input") {
+        for field in request.fields where field.known == .signatureInput {
             var reader = StructuredField(request.head.span.extracting(field.value.range))
             do throws(StructuredField.Problem) {
                 while let label = try reader.nextMember() {

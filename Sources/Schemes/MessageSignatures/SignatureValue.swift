@@ -9,7 +9,7 @@ extension MessageSignatures {
         var found: (short: ShortBytes, long: Slice?)?
         let bytes = message.head.span
         let label = bytes.extracting(label.range)
-        for field in message.fields where message.matches(field.name, "signature") {
+        for field in message.fields where field.known == .signature {
             var reader = StructuredField(bytes.extracting(field.value.range))
             do throws(StructuredField.Problem) {
                 while let key = try reader.nextMember() {
