@@ -59,6 +59,8 @@ struct Allowance: Sendable {
     let unsignedPayload: Policy.Permission
     /// Seconds from its creation for which a presigned URL may live, whatever it says itself.
     let presignedLifetime: Int64
+    /// The label of the signature that counts; nil where the message marks it, and for schemes with one signature only.
+    let label: String?
 
     init(_ policy: Policy, _ scheme: SchemeName) {
         isAllowed = policy.schemes.contains(scheme)
@@ -67,6 +69,7 @@ struct Allowance: Sendable {
         replay = policy.replays[scheme] ?? .unsafeOnly
         unsignedPayload = policy.unsignedPayload
         presignedLifetime = Int64(max(policy.presignedLifetime ?? policy.window(for: scheme), 0))
+        label = scheme == .messageSignatures ? policy.signatureLabel : nil
         publicURL = policy.publicURL.map { Array($0.utf8) }
     }
 }

@@ -37,15 +37,16 @@ package struct Verify: Sendable {
         guard let scheme = schemes.scheme(named: claim.scheme) else { throw Refusal(.unsigned) }
         workspace.publicURL = candidate.release?.allowance.publicURL
         try scheme.spell(claim, request, &workspace)
-        let verdict = try Verify.compareAll(claim, request, scheme, candidate, &workspace)
+        let signer = try Verify.signer(of: claim, request, scheme, candidate, &workspace)
         guard let release = candidate.release else {
             throw Refusal(.unknownKey, "keyid \(claim.keyID): no such key for \(claim.scheme.rawValue)")
         }
-        guard verdict == .equal else {
-            throw Refusal(.badSignature, "the MAC of the \(claim.scheme.rawValue) string to sign differs")
-        }
+        guard let signer else { throw Verify.failure(claim, candidate) }
         guard release.allowance.isAllowed else {
             throw Refusal(.schemeNotAllowed, "app \(release.app) does not allow \(claim.scheme.rawValue)")
+        }
+        if signer.algorithm == .rsaV15, release.policy.rsaV15 == .refused {
+            throw Refusal(.schemeNotAllowed, "app \(release.app) does not allow keys for rsa-v1_5-sha256")
         }
         guard claim.shortfalls.isEmpty else {
             throw Refusal(.badSignature, claim.shortfalls.descriptions.joined(separator: "; "))
@@ -60,19 +61,19 @@ package struct Verify: Sendable {
         return Proof(claim, release, isSafe: request.isSafe)
     }
 
-    /// Whether the claim's signature is that of any spelling of the request. The first lies in `workspace`, and where
-    /// one fits, that is left there.
-    static func compareAll(
-        _ claim: Claim, _ request: Request, _ scheme: any Scheme, _ candidate: Candidate,
+    /// The key under which the claim's signature holds, for any spelling of the request; nil where it does not. The
+    /// first spelling lies in `workspace`, and the one that holds is left there.
+    static func signer(
+        of claim: Claim, _ request: Request, _ scheme: any Scheme, _ candidate: Candidate,
         _ workspace: inout Workspace
-    ) throws(Refusal) -> ConstantTime.Verdict {
+    ) throws(Refusal) -> SigningKey? {
         var attempt = 0
         repeat {
-            if compare(claim, candidate.key, workspace) == .equal { return .equal }
-            if let next = candidate.nextKey, compare(claim, next, workspace) == .equal { return .equal }
+            if compare(claim, candidate.key, workspace) == .equal { return candidate.key }
+            if let next = candidate.nextKey, compare(claim, next, workspace) == .equal { return next }
             attempt += 1
         } while try scheme.respell(attempt - 1, claim, request, &workspace) == .written
-        return .different
+        return nil
     }
 
     /// Whether the string to sign, which lies in `workspace`, has the claim's signature under `key`. The gate and the
@@ -80,9 +81,25 @@ package struct Verify: Sendable {
     static func compare(
         _ claim: Claim, _ key: SigningKey, _ workspace: borrowing Workspace
     ) -> ConstantTime.Verdict {
+        guard claim.fits(key) else { return .different }
+        if let publicKey = key.publicKey {
+            return publicKey.verify(claim.signature(workspace), of: workspace.text.bytes.span)
+        }
         let verdict = ConstantTime.equals(key.mac(claim.algorithm, of: workspace.text).span, claim.mac.span)
         key.settle(verdict, claim.algorithm, of: workspace.text)
         return verdict
+    }
+
+    /// Why none of the keys fits. Their algorithms are no secret: the detail names them.
+    private static func failure(_ claim: Claim, _ candidate: Candidate) -> Refusal {
+        let keys = [candidate.key, candidate.nextKey].compactMap(\.self)
+        if let named = claim.namedAlgorithm, !keys.contains(where: { $0.algorithm == named }) {
+            return Refusal(
+                .badSignature,
+                "alg: the message says \"\(named.rawValue)\"; the key is for \"\(candidate.key.algorithm.rawValue)\"")
+        }
+        let kind = candidate.key.publicKey == nil ? "MAC" : "signature"
+        return Refusal(.badSignature, "the \(kind) of the \(claim.scheme.rawValue) string to sign differs")
     }
 }
 

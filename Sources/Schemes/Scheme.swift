@@ -14,6 +14,9 @@ package protocol Scheme: Sendable {
     /// Reads the signature, and leaves in `workspace` what ``spell(_:_:_:)`` needs. Nil where there is no trace of one.
     func claim(in request: Request, _ workspace: inout Workspace) throws(Refusal) -> Claim?
 
+    /// The same, of the signature with that label; for schemes whose requests may bear several.
+    func claim(in request: Request, labelled label: String, _ workspace: inout Workspace) throws(Refusal) -> Claim?
+
     /// Writes the string to sign into `workspace.text`.
     func spell(_ claim: Claim, _ request: Request, _ workspace: inout Workspace) throws(Refusal)
 
@@ -29,6 +32,10 @@ package protocol Scheme: Sendable {
 }
 
 extension Scheme {
+    package func claim(
+        in request: Request, labelled label: String, _ workspace: inout Workspace
+    ) throws(Refusal) -> Claim? { try claim(in: request, &workspace) }
+
     /// Most schemes have one spelling.
     package func respell(
         _ attempt: Int, _ claim: Claim, _ request: Request, _ workspace: inout Workspace

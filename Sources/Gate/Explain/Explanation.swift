@@ -73,7 +73,7 @@ package struct Explanation: Sendable {
         }
         let key = SigningKey(question.secret)
         let candidate = Candidate(key: key, nextKey: nil, release: nil)
-        guard try Verify.compareAll(claim, request, scheme, candidate, &workspace) == .equal else {
+        guard try Verify.signer(of: claim, request, scheme, candidate, &workspace) != nil else {
             cause = Mistake.explaining(claim, of: request, scheme, question.secret)
             throw Refusal(.badSignature, "another secret, or something that is covered was changed")
         }

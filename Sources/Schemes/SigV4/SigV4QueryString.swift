@@ -1,7 +1,7 @@
 import CountersignWire
 
 /// A parameter of the query as a spelling has it: by its places in ``SigV4Space/escaped``.
-struct QueryParameter: BitwiseCopyable {
+struct SortedParameter: BitwiseCopyable {
     var name: Slice
     var value: Slice
     /// The name's first eight bytes, as ``FormParameter/prefix(of:)`` has them: most names differ in these.
@@ -57,7 +57,7 @@ extension SigV4Space {
                 let last = try append(text.extracting(pair.value.range), pair.value, escapes)
                 let prefix = FormParameter.prefix(of: escaped.span.extracting(first..<middle))
                 parameters.append(
-                    QueryParameter(name: Slice(first, middle), value: Slice(middle, last), prefix: prefix))
+                    SortedParameter(name: Slice(first, middle), value: Slice(middle, last), prefix: prefix))
             }
         } catch {
             throw Refusal(.malformed, "query: expected \(error.expected) at byte \(error.at)")
@@ -96,7 +96,7 @@ extension SigV4Space {
         return escaped.count
     }
 
-    private func isBefore(_ left: QueryParameter, _ right: QueryParameter) -> Bool {
+    private func isBefore(_ left: SortedParameter, _ right: SortedParameter) -> Bool {
         if left.prefix != right.prefix { return left.prefix < right.prefix }
         let text = escaped.span
         let (name, other) = (text.extracting(left.name.range), text.extracting(right.name.range))

@@ -10,7 +10,7 @@ struct SigV4Space: ~Copyable, Sendable {
     var canonical = ByteBuffer(capacity: 4096)
     /// The query's parameters, escaped as the spelling has them.
     var escaped = ByteBuffer(capacity: 1024)
-    var parameters: [QueryParameter] = []
+    var parameters: [SortedParameter] = []
     /// The segments of the path that count.
     var segments: [Slice] = []
     var facts = SpellingFacts()
