@@ -12,6 +12,8 @@ package final class LiveKeys: KeySource, @unchecked Sendable {
         var keys: [KeyID: ReleaseKey]
         /// The longest window, in seconds, of any scheme whose requests are remembered.
         var longestWindow: Int
+        /// The longest, in seconds, that any presigned URL may live.
+        var longestLifetime: Int
         var generation: UInt64
         var revision: Int64
     }
@@ -43,6 +45,10 @@ package final class LiveKeys: KeySource, @unchecked Sendable {
     /// The longest window, in seconds, of any policy, over the schemes whose requests are remembered.
     package var longestWindow: Int { lock.read { snapshot.longestWindow } }
 
+    /// The longest, in seconds, that a presigned URL may live under any policy; the replay guard remembers it for as
+    /// long. 0 where there are none but within the window.
+    package var longestLifetime: Int { lock.read { snapshot.longestLifetime } }
+
     package var count: Int { lock.read { snapshot.keys.count } }
 
     /// Compares with the store itself and reloads where it has moved on: for a timer, every few seconds, and for
@@ -66,12 +72,14 @@ package final class LiveKeys: KeySource, @unchecked Sendable {
         let stored = try deployment.store.snapshot()
         var policies: [AppName: Policy] = [:]
         var longestWindow = 0
+        var longestLifetime = 0
         for app in stored.apps {
             let policy = try app.policy()
             policies[app.name] = policy
             for scheme in policy.schemes where scheme.isRemembered {
                 longestWindow = max(longestWindow, policy.window(for: scheme))
             }
+            if policy.schemes.contains(.sigV4) { longestLifetime = max(longestLifetime, policy.presignedLifetime ?? 0) }
         }
         var keys: [KeyID: ReleaseKey] = [:]
         keys.reserveCapacity(stored.releases.count)
@@ -85,7 +93,8 @@ package final class LiveKeys: KeySource, @unchecked Sendable {
                 retirement: release.retirement, key: try deployment.key(of: release))
         }
         return Snapshot(
-            keys: keys, longestWindow: longestWindow, generation: generation, revision: stored.revision)
+            keys: keys, longestWindow: longestWindow, longestLifetime: longestLifetime, generation: generation,
+            revision: stored.revision)
     }
 }
 
