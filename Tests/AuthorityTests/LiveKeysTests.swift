@@ -43,6 +43,18 @@ import Testing
         #expect(try LiveKeys(deployment).longestWindow == row.seconds)
     }
 
+    @Test(
+        "the longest life of presigned URLs",
+        arguments: [
+            ([], 0), (["presigned=1h"], 0), (["schemes=sigv4"], 0), (["schemes=sigv4", "presigned=1h"], 3600),
+        ])
+    func longestLifetime(_ row: (settings: [String], seconds: Int)) throws {
+        let folder = TemporaryFolder()
+        let deployment = try deployment(folder.data)
+        _ = try deployment.addApp(#require(AppName("demo")), settings: row.settings, at: 5)
+        #expect(try LiveKeys(deployment).longestLifetime == row.seconds)
+    }
+
     @Test func aStoreThatFailsClosesTheGateUntilItIsBack() throws {
         let folder = TemporaryFolder()
         let app = try #require(AppName("demo"))
