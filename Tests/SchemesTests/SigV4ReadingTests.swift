@@ -172,6 +172,7 @@ import Testing
         ("SignedHeaders=host", "SignedHeaders=Host", .malformed),
         ("SignedHeaders=host", "SignedHeaders=host%3Bx-absent", .badSignature),
         ("SignedHeaders=host", "SignedHeaders=x-absent", .badSignature),
+        ("SignedHeaders=host", "SignedHeaders=date%3Bhost", .malformed),
         ("&X-Amz-Signature=\(digits)", "&X-Amz-Signature=", .malformed),
         ("&X-Amz-Signature=\(digits)", "", .malformed),
         (digits, digits.uppercased(), .malformed),
