@@ -7,6 +7,7 @@ extension Command {
         words: ["sign"], summary: "sign a request offline",
         options: Desk.options + [
             .value("nonce", "TEXT", "the nonce (default: a random one)"),
+            .list("component", "NAME", "message-signatures: cover this too, such as @target-uri or @query-param;name=\"page\""),
             .value("platform", "NAME", "form-md5: the app's platform, if the request does not name it"),
             .value("version", "V", "form-md5: the app's version, likewise"),
         ],
@@ -20,9 +21,14 @@ extension Command {
         case .failure(let refusal): throw Fault(.failed, "standard input: not an HTTP request: \(refusal.detail)")
         }
         let credentials = Credentials(
-            keyID: desk.keyID, key: SigningKey(desk.secret), platform: run.arguments.value("platform") ?? "",
+            keyID: desk.keyID, key: desk.key, platform: run.arguments.value("platform") ?? "",
             version: run.arguments.value("version") ?? "", timezoneOffset: desk.policy.timezoneOffset)
-        try Signing.sign(&draft, desk.scheme, credentials, at: desk.at, nonce: nonce)
+        let components = try run.arguments.values("component").map(Signing.component)
+        guard components.isEmpty || desk.scheme == .messageSignatures else {
+            throw Fault(.usage, "--component: \(desk.scheme.rawValue) has a fixed list")
+        }
+        try Signing.sign(
+            &draft, desk.scheme, credentials, at: desk.at, nonce: nonce, alsoCovering: components)
         if run.arguments.has("json") {
             try run.console.print(Signing.json(draft).prettyText)
         } else {
