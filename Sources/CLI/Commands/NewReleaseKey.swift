@@ -29,7 +29,7 @@ struct NewReleaseKey {
             return try sharedSecret(run, scheme)
         }
         guard scheme == .messageSignatures else {
-            throw Fault(.usage, "\(scheme.rawValue) has shared secrets; --algorithm and --public-key are for message-signatures")
+            throw Fault(.usage, "\(scheme.rawValue) has shared secrets; --algorithm and --public-key are not for it")
         }
         guard run.arguments.value("secret") == nil, run.arguments.value("secret-file") == nil,
             !run.arguments.has("secret-stdin")
@@ -43,7 +43,8 @@ struct NewReleaseKey {
         guard algorithm == .ed25519 else {
             throw Fault(
                 .usage,
-                "--public-key is missing: only for ed25519 is a pair made here; expected a PEM file with the public key")
+                "--public-key is missing: only for ed25519 is a pair made here; expected a PEM file with the public key"
+            )
         }
         let seed = Secret(random: 32)
         do {

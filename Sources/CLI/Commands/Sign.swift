@@ -7,7 +7,7 @@ extension Command {
         words: ["sign"], summary: "sign a request offline",
         options: Desk.options + [
             .value("nonce", "TEXT", "the nonce (default: a random one)"),
-            .list("component", "NAME", "message-signatures: cover this too, such as @target-uri or @query-param;name=\"page\""),
+            .list("component", "NAME", "cover this too, such as @target-uri (message-signatures)"),
             .value("platform", "NAME", "form-md5: the app's platform, if the request does not name it"),
             .value("version", "V", "form-md5: the app's version, likewise"),
         ],

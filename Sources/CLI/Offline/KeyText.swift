@@ -34,7 +34,7 @@ enum KeyText {
         let bytes = try Console.readFile(path, limit: PEM.longest)
         do {
             guard try PEM.read(bytes.span).kind == .publicKey else {
-                throw Fault(.usage, "\(path): this is a private key, which stays with whoever signs; expected the public one")
+                throw Fault(.usage, "\(path): a private key, which stays with who signs; expected the public one")
             }
             return try PublicKey(pem: bytes.span, algorithm: algorithm)
         } catch let fault as Fault {

@@ -23,7 +23,7 @@ enum Signing {
         if text.hasPrefix("\"") { return text }
         let name = text.prefix { $0 != ";" }
         guard !name.isEmpty, name.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != 0x22 && $0 != 0x5C }) else {
-            throw Fault(.usage, "--component `\(text)`: expected a field's name in lower case, or one that begins with @")
+            throw Fault(.usage, "--component `\(text)`: expected a field in lower case, or a name with @")
         }
         return "\"\(name)\"\(text.dropFirst(name.count))"
     }
