@@ -74,7 +74,8 @@ package struct Explanation: Sendable {
             throw Refusal(.unknownKey, "the request names key \(claim.keyID); expected \(keyID)")
         }
         let key = question.key ?? SigningKey(question.secret)
-        guard Verify.compare(claim, key, workspace) == .equal else {
+        let candidate = Candidate(key: key, nextKey: nil, release: nil)
+        guard try Verify.signer(of: claim, request, scheme, candidate, &workspace) != nil else {
             cause = Mistake.explaining(claim, of: request, scheme, question.secret)
             throw Refusal(.badSignature, "another secret, or something that is covered was changed")
         }
@@ -88,7 +89,8 @@ package struct Explanation: Sendable {
         guard let now = question.at else { return }
         let allowance = Allowance(question.policy, question.scheme)
         do throws(Refusal) {
-            _ = try Freshness().judge(claim.created, claim.expires, allowance, at: now)
+            _ = try Freshness().judge(
+                claim.created, claim.expires, claim.lifetime, allowance, at: now)
         } catch {
             cause = ClockError(claim, allowance, now)?.description
             throw error
