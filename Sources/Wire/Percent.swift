@@ -21,6 +21,13 @@ package enum Percent {
         }
     }
 
+    /// Appends `%` and the two upper-case digits of `byte`.
+    package static func escape(_ byte: UInt8, into text: inout ByteBuffer) {
+        text.append(UInt8(ascii: "%"))
+        text.append(upper(byte >> 4))
+        text.append(upper(byte & 15))
+    }
+
     /// Source: RFC 3986 §2.3.
     package static func isUnreserved(_ byte: UInt8) -> Bool {
         if ASCII.isLetter(byte) || ASCII.isDigit(byte) { return true }
