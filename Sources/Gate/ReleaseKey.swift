@@ -64,7 +64,7 @@ struct Allowance: Sendable {
 
     init(_ policy: Policy, _ scheme: SchemeName) {
         isAllowed = policy.schemes.contains(scheme)
-        window = Int64(max(policy.window(for: scheme), 0))
+        window = Int64(scheme.freshSeconds(within: policy.window(for: scheme)))
         timezoneOffset = Int64(policy.timezoneOffset)
         replay = policy.replays[scheme] ?? .unsafeOnly
         unsignedPayload = policy.unsignedPayload
