@@ -15,6 +15,9 @@ package final class ReleaseKey: Sendable {
         }
     }
 
+    /// Which of the two keys that may live under one id.
+    package enum Edition: Sendable, Equatable { case current, next }
+
     package let id: KeyID
     package let app: String
     /// As the authority knows it, lower-case: `ios`, `android`, …
@@ -56,6 +59,7 @@ struct Allowance: Sendable {
     let timezoneOffset: Int64
     let replay: Policy.ReplayRule
     let publicURL: [UInt8]?
+    let requiredFields: RequiredFields
 
     init(_ policy: Policy, _ scheme: SchemeName) {
         isAllowed = policy.schemes.contains(scheme)
@@ -63,6 +67,7 @@ struct Allowance: Sendable {
         timezoneOffset = Int64(policy.timezoneOffset)
         replay = policy.replays[scheme] ?? .unsafeOnly
         publicURL = policy.publicURL.map { Array($0.utf8) }
+        requiredFields = RequiredFields(policy.requiredFields)
     }
 }
 

@@ -5,6 +5,7 @@ import CountersignWire
 /// Says that a signature held, and for what. Only ``Verify`` can make one, and it can be used once.
 package struct Proof: ~Copyable, Sendable {
     let release: ReleaseKey
+    let edition: ReleaseKey.Edition
     let created: Claim.Created
     /// Whole Unix seconds.
     let expires: Int64?
@@ -12,8 +13,9 @@ package struct Proof: ~Copyable, Sendable {
     let coveredFields: FieldSet
     let body: BodyExpectation
 
-    fileprivate init(_ claim: Claim, _ release: ReleaseKey, isSafe: Bool) {
+    fileprivate init(_ claim: Claim, _ release: ReleaseKey, _ edition: ReleaseKey.Edition, isSafe: Bool) {
         self.release = release
+        self.edition = edition
         created = claim.created
         expires = claim.expires
         replayKey = claim.replayKey(under: release.allowance.replay, isSafe: isSafe)
@@ -35,7 +37,11 @@ package struct Verify: Sendable {
         workspace.publicURL = candidate.release?.allowance.publicURL
         try scheme.spell(claim, request, &workspace)
         var verdict = Verify.compare(claim, candidate.key, workspace)
-        if verdict != .equal, let next = candidate.nextKey { verdict = Verify.compare(claim, next, workspace) }
+        var edition = ReleaseKey.Edition.current
+        if verdict != .equal, let next = candidate.nextKey {
+            verdict = Verify.compare(claim, next, workspace)
+            edition = .next
+        }
         guard let release = candidate.release else {
             throw Refusal(.unknownKey, "keyid \(claim.keyID): no such key for \(claim.scheme.rawValue)")
         }
@@ -48,11 +54,12 @@ package struct Verify: Sendable {
         guard claim.shortfalls.isEmpty else {
             throw Refusal(.badSignature, claim.shortfalls.descriptions.joined(separator: "; "))
         }
+        try release.allowance.requiredFields.check(request, claim)
         if let contradiction = claim.contradiction(to: release.platform, release.version, workspace) {
             throw Refusal(.badSignature, contradiction)
         }
         if request.isBodyWhole { try claim.body.check(request.body.span) }
-        return Proof(claim, release, isSafe: request.isSafe)
+        return Proof(claim, release, edition, isSafe: request.isSafe)
     }
 
     /// Whether the string to sign, which lies in `workspace`, has the claim's signature under `key`. The gate and the
