@@ -82,8 +82,8 @@ package final class LiveKeys: KeySource, @unchecked Sendable {
             keys[release.id] = ReleaseKey(
                 id: release.id, app: release.app.description, platform: release.platform.description,
                 version: release.version.description, scheme: release.scheme, policy: policy,
-                retirement: release.retirement, key: SigningKey(try deployment.secret(of: release)),
-                nextKey: try deployment.nextSecret(of: release).map { SigningKey($0) })
+                retirement: release.retirement, key: try deployment.key(of: release),
+                nextKey: try deployment.nextKey(of: release))
         }
         return Snapshot(
             keys: keys, longestWindow: longestWindow, generation: generation, revision: stored.revision)

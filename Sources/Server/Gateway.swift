@@ -50,6 +50,7 @@ final class Gateway: Handler, @unchecked Sendable {
             let request = exchange.request
             let caller = try await gate.judge(request)
             event.caller = caller
+            try Gateway.checkForwardable(request, caller)
             // Of a body that streams, the last piece decides.
             if request.isBodyWhole { tally.accept(caller) }
             try await passOn(exchange, request, from: caller, event.id)
@@ -101,6 +102,13 @@ final class Gateway: Handler, @unchecked Sendable {
         }
     }
 
+    /// What was signed must arrive; `Connection` would have it taken off.
+    private static func checkForwardable(_ request: Request, _ caller: Caller) throws(Refusal) {
+        if case .only(let signed) = caller.coveredFields, Forwarding.takenOff(request) & signed != 0 {
+            throw Refusal(.malformed, "the Connection field names a field that is signed")
+        }
+    }
+
     private func answer(_ refusal: Refusal, _ exchange: any Exchange, _ event: RequestEvent) async {
         // What could not be read as a request speaks no dialect and names no app.
         let request = exchange.request
@@ -113,10 +121,12 @@ final class Gateway: Handler, @unchecked Sendable {
                 detail: named?.policy.detail ?? .coarse, event: event.id, now: clock.now))
     }
 
-    /// The meter tells what the gate said. Whom it let in stays counted as that when the backend fails; of a body that
-    /// streamed, only its digest can still say otherwise.
+    /// The meter tells what we said. Whom we let in stays counted as that when the backend fails; once the signature
+    /// held, only a streamed body's digest and a `Connection` field can still say otherwise.
     private func count(_ refusal: Refusal, _ caller: Caller?, named: ReleaseKey?, _ request: Request) {
-        guard let caller, refusal.code != .bodyMismatch else { return tally.refuse(refusal.code, named: named) }
+        guard let caller, refusal.code != .bodyMismatch, refusal.code != .malformed else {
+            return tally.refuse(refusal.code, named: named)
+        }
         if !request.isBodyWhole { tally.accept(caller) }
     }
 

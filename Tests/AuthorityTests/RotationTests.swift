@@ -32,17 +32,17 @@ import Testing
     private let second = Array("the next secret".utf8)
 
     @Test func promote() throws {
-        try deployment.addNextKey(Secret(copying: second.span), to: id)
+        try deployment.addNextKey(.secret(Secret(copying: second.span)), to: id)
         #expect(try live() == [first, second])
         try deployment.promoteNextKey(of: id)
         #expect(try live() == [second])
-        #expect(try deployment.secret(of: deployment.release(id)).copied == second)
-        try deployment.addNextKey(Secret(copying: first.span), to: id)
+        #expect(try deployment.key(of: deployment.release(id)).secret.copied == second)
+        try deployment.addNextKey(.secret(Secret(copying: first.span)), to: id)
         #expect(try live() == [second, first])
     }
 
     @Test func cancel() throws {
-        try deployment.addNextKey(Secret(copying: second.span), to: id)
+        try deployment.addNextKey(.secret(Secret(copying: second.span)), to: id)
         try deployment.dropNextKey(of: id)
         #expect(try live() == [first])
     }
@@ -52,13 +52,13 @@ import Testing
         let next = Secret(copying: second.span)
         #expect(throws: Fault.self) { try deployment.promoteNextKey(of: id) }
         #expect(throws: Fault.self) { try deployment.dropNextKey(of: id) }
-        #expect(throws: Fault.self) { try deployment.addNextKey(Secret(copying: first.span), to: id) }
-        #expect(throws: Fault.self) { try deployment.addNextKey(next, to: absent) }
+        #expect(throws: Fault.self) { try deployment.addNextKey(.secret(Secret(copying: first.span)), to: id) }
+        #expect(throws: Fault.self) { try deployment.addNextKey(.secret(next), to: absent) }
         #expect(throws: Fault.self) { try deployment.promoteNextKey(of: absent) }
         #expect(try live() == [first])
-        try deployment.addNextKey(next, to: id)
+        try deployment.addNextKey(.secret(next), to: id)
         let fault = #expect(throws: Fault.self) {
-            try deployment.addNextKey(Secret(copying: Array("third".utf8).span), to: id)
+            try deployment.addNextKey(.secret(Secret(copying: Array("third".utf8).span)), to: id)
         }
         #expect(fault?.message.contains("--promote") == true)
         #expect(try live() == [first, second])
@@ -66,17 +66,17 @@ import Testing
 
     @Test("neither key's seal opens in the other's place, nor in another row's")
     func sealed() throws {
-        try deployment.addNextKey(Secret(copying: second.span), to: id)
+        try deployment.addNextKey(.secret(Secret(copying: second.span)), to: id)
         let good = try deployment.release(id)
         let next = try #require(good.sealedNextSecret)
         var swapped = good
         swapped.sealedSecret = next
         swapped.sealedNextSecret = good.sealedSecret
-        #expect(throws: Fault.self) { try deployment.secret(of: swapped) }
-        #expect(throws: Fault.self) { try deployment.nextSecret(of: swapped) }
+        #expect(throws: Fault.self) { try deployment.key(of: swapped) }
+        #expect(throws: Fault.self) { try deployment.nextKey(of: swapped) }
         var other = try deployment.release(#require(KeyID("r_2")))
         other.sealedNextSecret = next
-        #expect(throws: Fault.self) { try deployment.nextSecret(of: other) }
+        #expect(throws: Fault.self) { try deployment.nextKey(of: other) }
         for (name, bytes) in try folder.contents() {
             #expect(bytes.range(of: Data(second)) == nil, "\(name)")
         }

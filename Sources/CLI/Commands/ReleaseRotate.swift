@@ -51,7 +51,7 @@ extension Command {
     private static func begin(_ run: Invocation, _ id: KeyID) throws(Fault) {
         let deployment = try run.deployment()
         let key = try nextKey(run, try deployment.release(id).scheme)
-        try deployment.addNextKey(key.secret, to: id)
+        try deployment.addNextKey(.secret(key.secret), to: id)
         try run.print(["key_id": .string(id.description), "next_key": .bool(true), "secret": .string(key.text)]) {
             """
             key_id: \(id)
