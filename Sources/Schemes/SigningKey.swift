@@ -57,6 +57,9 @@ package final class SigningKey: Sendable {
         }
     }
 
+    /// Whether it can sign: a public key cannot.
+    package var signs: Bool { if case .publicHalf = pair { false } else { true } }
+
     /// The MAC of `text` under the shared secret.
     package func mac(_ algorithm: MACAlgorithm, of text: borrowing StringToSign) -> MAC {
         switch algorithm {

@@ -21,12 +21,12 @@ extension Command {
             """
     ) { (run) throws(Fault) in
         let name = run.arguments.value("profile") ?? run.environment["COUNTERSIGN_PROFILE"] ?? "default"
-        let (profile, secret) = try ProfileFolder(name, run.environment).read()
+        let (profile, key) = try ProfileFolder(name, run.environment).read()
         let (origin, _) = try Origin.split(profile.url)
         var draft = try draft(run, to: origin)
         let scheme = try run.schemeName(default: profile.scheme)
         var credentials = Credentials(
-            keyID: profile.keyID, key: SigningKey(secret), platform: profile.platform, version: profile.version,
+            keyID: profile.keyID, key: key, platform: profile.platform, version: profile.version,
             timezoneOffset: profile.timezoneOffset)
         Signing.setScope(of: &credentials, run)
         try Signing.sign(&draft, scheme, credentials, at: run.now, nonce: Nonce.make(for: scheme))

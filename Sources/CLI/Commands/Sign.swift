@@ -7,6 +7,7 @@ extension Command {
         words: ["sign"], summary: "sign a request offline",
         options: Desk.options + [
             .value("nonce", "TEXT", "the nonce (default: a random one)"),
+            .list("component", "NAME", "cover this too, such as @target-uri (message-signatures)"),
             .value("platform", "NAME", "form-md5: the app's platform, if the request does not name it"),
             .value("version", "V", "form-md5: the app's version, likewise"),
             .value("presign", "SECONDS", "sigv4: sign in the query instead, for so long"),
@@ -21,13 +22,18 @@ extension Command {
         case .failure(let refusal): throw Fault(.failed, "standard input: not an HTTP request: \(refusal.detail)")
         }
         var credentials = Credentials(
-            keyID: desk.keyID, key: SigningKey(desk.secret), platform: run.arguments.value("platform") ?? "",
+            keyID: desk.keyID, key: desk.key, platform: run.arguments.value("platform") ?? "",
             version: run.arguments.value("version") ?? "", timezoneOffset: desk.policy.timezoneOffset)
         Signing.setScope(of: &credentials, run)
+        let components = try run.arguments.values("component").map(Signing.component)
+        guard components.isEmpty || desk.scheme == .messageSignatures else {
+            throw Fault(.usage, "--component: \(desk.scheme.rawValue) has a fixed list")
+        }
         if let lifetime = run.arguments.value("presign") {
             try Signing.presign(&draft, desk.scheme, credentials, at: desk.at, lifetime: lifetime)
         } else {
-            try Signing.sign(&draft, desk.scheme, credentials, at: desk.at, nonce: nonce)
+            try Signing.sign(
+                &draft, desk.scheme, credentials, at: desk.at, nonce: nonce, alsoCovering: components)
         }
         if run.arguments.has("json") {
             try run.console.print(Signing.json(draft).prettyText)
