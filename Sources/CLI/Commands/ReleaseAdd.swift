@@ -84,6 +84,11 @@ extension Command {
     private static func warn(_ run: Invocation, _ issued: IssuedRelease, _ app: App) throws(Fault) {
         let release = issued.release
         let policy = try app.policy()
+        if !release.scheme.isRemembered {
+            run.console.note(
+                "warning: \(release.scheme.rawValue) gives equal calls equal signatures and signs no time: a replay "
+                    + "cannot be told from a second call, and will be accepted")
+        }
         if !policy.schemes.contains(release.scheme) {
             let names = (policy.schemes.map(\.rawValue) + [release.scheme.rawValue]).sorted().joined(separator: ",")
             run.console.note(
