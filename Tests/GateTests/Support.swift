@@ -55,13 +55,14 @@ struct Deployment {
     let forms: Credentials
     /// Of auth-v1, auth-v2 and auth-v4.
     let auth: [SchemeName: Credentials]
+    let amazon: Credentials
 
     init(
         at now: Int64 = Deployment.now, retirement: ReleaseKey.Retirement? = nil,
         policy change: (inout Policy) -> Void = { _ in }
     ) throws {
         var policy = Policy()
-        policy.schemes = [.messageSignatures, .formMD5, .authV1, .authV2, .authV4]
+        policy.schemes = [.messageSignatures, .formMD5, .sigV4, .authV1, .authV2, .authV4]
         change(&policy)
         let messageID = try #require(KeyID("r_messages"))
         let formID = try #require(KeyID("formApp1"))
@@ -71,7 +72,11 @@ struct Deployment {
         let formKey = ReleaseKey(
             id: formID, app: "shop", platform: "ios", version: "1.0", scheme: .formMD5, policy: policy,
             retirement: retirement, key: SigningKey(secret("the form key")))
-        var keys = [messageID: messageKey, formID: formKey]
+        let amazonID = try #require(KeyID("AKIDEXAMPLE"))
+        let amazonKey = ReleaseKey(
+            id: amazonID, app: "shop", platform: "ios", version: "1.0", scheme: .sigV4, policy: policy,
+            retirement: retirement, key: SigningKey(secret("the sigv4 key")))
+        var keys = [messageID: messageKey, formID: formKey, amazonID: amazonKey]
         var auth: [SchemeName: Credentials] = [:]
         for scheme in [SchemeName.authV1, .authV2, .authV4] {
             let id = try #require(KeyID("\(scheme.rawValue)-app"))
@@ -90,6 +95,7 @@ struct Deployment {
             authorities: Authorities([Deployment.authority, "other.example.com"]),
             keys: KeyTable(keys: keys), replay: replay, clock: FixedTime(now: now))
         messages = Credentials(keyID: messageID, key: messageKey.key)
+        amazon = Credentials(keyID: amazonID, key: amazonKey.key)
         forms = Credentials(keyID: formID, key: formKey.key, platform: "ios", version: "1.0")
     }
 
@@ -99,7 +105,12 @@ struct Deployment {
     ) throws -> Request {
         var draft = Draft(method: "POST", target: Array("/call?x=1".utf8), authority: Deployment.authority)
         change(&draft)
-        let signer = auth[scheme] ?? (scheme == .formMD5 ? forms : messages)
+        let signer =
+            switch scheme {
+            case .sigV4: amazon
+            case .formMD5: forms
+            default: auth[scheme] ?? messages
+            }
         try #require(Registry.standard.scheme(named: scheme)).sign(&draft, as: signer, at: at, nonce: nonce)
         return draft.request()
     }
