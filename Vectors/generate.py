@@ -4,7 +4,8 @@
 message-signatures: signed by PyPI's http-message-signatures, which shares no code with us.
 sigv4: signed by PyPI's botocore, likewise; what curl 7.88.1 signed was captured once, and hashlib computes its figures
 again here, and stops if a signature differs.
-form-md5: the figures are given (parameters, key, sign); hashlib recomputes each of them here, and stops if one differs.
+form-md5, auth-v1, auth-v2, auth-v4: the figures are given (request, key, signature); hashlib and hmac recompute each of
+them here, and stop if one differs.
 
 Run it from anywhere: `python3 Vectors/generate.py`. Its output is the same each time.
 """
@@ -322,6 +323,86 @@ def form_md5():
     return vectors
 
 
+def authenticated(case, text):
+    """The figures of one case with every intermediate; they must agree with what was given."""
+    mac = hmac.new(case["secret"].encode(), text.encode(), hashlib.sha256).hexdigest()
+    assert mac == case["signature"], case["name"]
+    case["string_to_sign"] = text
+    case["string_to_sign_sha256"] = hashlib.sha256(text.encode()).hexdigest()
+    return case
+
+
+def base(name):
+    return name.removesuffix("[]")
+
+
+def joined(parameters):
+    return "&".join(f"{name}={value}" for name, value in parameters)
+
+
+def form(case):
+    """All parameters as they are sent; a body's own MD5 among them must be its MD5."""
+    parameters = [*map(tuple, case["parameters"]), ("auth_signature", case["signature"])]
+    digest = dict(case["parameters"]).get("body_md5")
+    assert digest in (None, hashlib.md5(case["body"].encode()).hexdigest()), case["name"]
+    return urllib.parse.urlencode(parameters, quote_via=urllib.parse.quote_plus)
+
+
+def auth_v1():
+    vectors = json.loads((HERE / "auth-v1" / "cases.json").read_text())
+    for case in vectors["cases"]:
+        lower = [(name.lower(), value) for name, value in case["parameters"]]
+        params = joined(sorted(lower, key=lambda pair: base(pair[0]).encode()))
+        authenticated(case, f"{case['method']}\n{case['path']}\n{params}")
+        case["form"] = form(case)
+    return vectors
+
+
+def auth_v2():
+    vectors = json.loads((HERE / "auth-v2" / "cases.json").read_text())
+    for case in vectors["cases"]:
+        signed_ones = [pair for pair in case["parameters"] if not pair[0].startswith("auth_")]
+        params = urllib.parse.unquote_plus(joined(sorted(signed_ones, key=lambda pair: base(pair[0]).encode())))
+        authenticated(case, f"{case['method']}\n{urllib.parse.unquote_plus(case['path'])}\n{params}")
+        case["form"] = form(case)
+    return vectors
+
+
+def auth_v4_value(raw):
+    """A value as it is signed; `raw` is its text in the body."""
+    value = json.loads(raw)
+    if value in (None, [], {}):
+        return ""
+    match value:
+        case bool(): return "1" if value else "0"
+        case str(): return urllib.parse.quote(value, safe="-._~")
+        case list() | dict(): return urllib.parse.quote(raw, safe="-._~")
+        case _: return raw
+
+
+def members(body):
+    """The outermost members of an object and the text of each value as it stands."""
+    decoder, at, found = json.JSONDecoder(), body.index("{") + 1, []
+    while body[at:].lstrip(" \t\r\n,")[:1] == '"':
+        at = body.index('"', at)
+        name, at = decoder.raw_decode(body, at)
+        at = body.index(":", at) + 1
+        at += len(body[at:]) - len(body[at:].lstrip(" \t\r\n"))
+        _, end = decoder.raw_decode(body, at)
+        found.append((name, body[at:end]))
+        at = end
+    return found
+
+
+def auth_v4():
+    vectors = json.loads((HERE / "auth-v4" / "cases.json").read_text())
+    for case in vectors["cases"]:
+        pairs = sorted((name.lower(), raw) for name, raw in (members(case["body"]) if case["body"] else []))
+        params = joined((urllib.parse.quote(name, safe="-._~"), auth_v4_value(raw)) for name, raw in pairs)
+        authenticated(case, f"{case['method']}\n{case['url']}\n{params}")
+    return vectors
+
+
 def write(path, value):
     (HERE / path).write_text(json.dumps(value, ensure_ascii=False, indent=1) + "\n")
 
@@ -331,3 +412,6 @@ if __name__ == "__main__":
     write("sigv4/cases.json", {"scheme": "sigv4", "cases": list(sigv4())})
     write("sigv4/curl-7.88.1.json", curl())
     write("form-md5/cases.json", form_md5())
+    write("auth-v1/cases.json", auth_v1())
+    write("auth-v2/cases.json", auth_v2())
+    write("auth-v4/cases.json", auth_v4())
