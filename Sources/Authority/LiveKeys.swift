@@ -91,8 +91,13 @@ package final class LiveKeys: KeySource, @unchecked Sendable {
 }
 
 extension Policy {
-    /// The longest window, in seconds, of the schemes it allows and whose requests are remembered.
-    fileprivate var longestWindow: Int { schemes.filter(\.isRemembered).map { window(for: $0) }.max() ?? 0 }
+    /// The longest window, in seconds, of the schemes it allows and whose requests are remembered. A presigned URL is
+    /// remembered for as long as it may live.
+    fileprivate var longestWindow: Int {
+        let windows = schemes.filter(\.isRemembered).map { window(for: $0) }
+        let presigned = schemes.contains(.sigV4) ? presignedLifetime ?? 0 : 0
+        return max(windows.max() ?? 0, presigned)
+    }
 }
 
 extension SchemeName {
