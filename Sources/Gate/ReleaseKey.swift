@@ -59,16 +59,16 @@ struct Allowance: Sendable {
     let timezoneOffset: Int64
     let replay: Policy.ReplayRule
     let publicURL: [UInt8]?
-    let requiredFields: RequiredFields
     let unsignedPayload: Policy.Permission
     /// Seconds from its creation for which a presigned URL may live, whatever it says itself.
     let presignedLifetime: Int64
+    let requiredFields: RequiredFields
     /// The label of the signature that counts; nil where the message marks it, and for schemes with one signature only.
     let label: String?
 
     init(_ policy: Policy, _ scheme: SchemeName) {
         isAllowed = policy.schemes.contains(scheme)
-        window = Int64(max(policy.window(for: scheme), 0))
+        window = Int64(scheme.freshSeconds(within: policy.window(for: scheme)))
         timezoneOffset = Int64(policy.timezoneOffset)
         replay = policy.replays[scheme] ?? .unsafeOnly
         unsignedPayload = policy.unsignedPayload

@@ -25,4 +25,13 @@ package enum SchemeName: String, Sendable, CaseIterable {
         case .authV2, .authV4: 12 * 3600
         }
     }
+
+    /// How many whole seconds either side of now are still fresh under a window of `seconds`: the auth schemes refuse
+    /// *at* their window, the others beyond it.
+    package func freshSeconds(within seconds: Int) -> Int {
+        switch self {
+        case .messageSignatures, .sigV4, .formMD5: max(seconds, 0)
+        case .authV1, .authV2, .authV4: max(seconds - 1, 0)
+        }
+    }
 }

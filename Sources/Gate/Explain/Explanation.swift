@@ -61,6 +61,7 @@ package struct Explanation: Sendable {
             throw Refusal(.unsigned, "no signs of \(question.scheme.rawValue) in this request")
         }
         stages.append(Stage(name: "claim", text: Explanation.describe(claim)))
+        workspace.publicURL = question.policy.publicURL.map { Array($0.utf8) }
         try scheme.spell(claim, request, &workspace)
         stages.append(Stage(name: "string to sign", text: workspace.text.shown))
         let digest = SHA256.digest(workspace.text.bytes.span)
