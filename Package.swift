@@ -74,7 +74,12 @@ let package = Package(
             "Authority",
             ["CountersignSQLite", "CountersignGate", "CountersignSchemes", "CountersignSeal", "CountersignWire"]),
         tests("SQLite", ["CountersignAuthority", "CountersignGate", "CountersignSchemes", "CountersignWire"]),
-        tests("Server", ["CountersignHTTP", "CountersignWire"]),
+        tests(
+            "Server",
+            [
+                "CountersignHTTP", "CountersignAuthority", "CountersignGate", "CountersignSchemes", "CountersignSeal",
+                "CountersignWire",
+            ]),
         .testTarget(
             name: "CLITests",
             dependencies: ["countersign", "CountersignSchemes", "CountersignSeal", "CountersignWire"],

@@ -52,9 +52,9 @@ final class Gateway: Handler, @unchecked Sendable {
             event.caller = caller
             try Gateway.checkForwardable(request, caller)
             // Of a body that streams, the last piece decides.
-            if request.isBodyWhole { tally.accept(caller) }
+            if request.isBodyWhole { tally.accept(caller.release, under: caller.edition) }
             try await passOn(exchange, request, from: caller, event.id)
-            if !request.isBodyWhole { tally.accept(caller) }
+            if !request.isBodyWhole { tally.accept(caller.release, under: caller.edition) }
         } catch {
             event.refusal = error
             await answer(error, exchange, event)
@@ -127,7 +127,7 @@ final class Gateway: Handler, @unchecked Sendable {
         guard let caller, refusal.code != .bodyMismatch, refusal.code != .malformed else {
             return tally.refuse(refusal.code, named: named)
         }
-        if !request.isBodyWhole { tally.accept(caller) }
+        if !request.isBodyWhole { tally.accept(caller.release, under: caller.edition) }
     }
 
     private func record(_ event: RequestEvent, _ exchange: any Exchange) {
