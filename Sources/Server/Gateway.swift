@@ -14,6 +14,7 @@ final class Gateway: Handler, @unchecked Sendable {
     }
 
     private let gate: Gate
+    private let signing: AnswerSigning
     private let backend: Backend
     private let prefix: [UInt8]
     private let limits: Limits
@@ -25,10 +26,11 @@ final class Gateway: Handler, @unchecked Sendable {
     private var line: [UInt8] = []
 
     init(
-        gate: Gate, backend: Backend, prefix: String, limits: Limits, log: EventLog?, clock: any TimeSource,
+        gate: Gate, signing: AnswerSigning, backend: Backend, prefix: String, limits: Limits, log: EventLog?, clock: any TimeSource,
         seed: UInt64
     ) {
         self.gate = gate
+        self.signing = signing
         self.backend = backend
         self.prefix = Array(prefix.utf8)
         self.limits = limits
@@ -92,7 +94,7 @@ final class Gateway: Handler, @unchecked Sendable {
             guard request.isBodyWhole else {
                 throw Refusal(.tooLarge, "the built-in echo backend takes bodies up to \(limits.heldBodyBytes) bytes")
             }
-            await exchange.respond(Echo.answer(request, forwarding))
+            await exchange.respond(await signed(Echo.answer(request, forwarding), to: request))
         case .upstream(let pool):
             if !request.isBodyWhole { forwarding.inspector = StreamedBodyCheck(caller.body) }
             try await pool.forward(exchange, forwarding)
@@ -103,11 +105,23 @@ final class Gateway: Handler, @unchecked Sendable {
         // What could not be read as a request speaks no dialect and names no app.
         let request = exchange.request
         let isRequest = !request.method.isEmpty
-        let detail = isRequest ? await gate.detail(forRefused: request) : .coarse
-        await exchange.respond(
-            RefusalAnswer.make(
-                refusal, dialect: isRequest ? gate.dialect(for: request) : .problem, detail: detail, event: event.id,
-                now: clock.now))
+        guard isRequest else {
+            return await exchange.respond(
+                RefusalAnswer.make(refusal, dialect: .problem, detail: .coarse, event: event.id, now: clock.now))
+        }
+        let detail = await gate.detail(forRefused: request)
+        let plain = RefusalAnswer.make(
+            refusal, dialect: gate.dialect(for: request), detail: detail, event: event.id, now: clock.now)
+        guard gate.isOfMessageSignatures(request) else { return await exchange.respond(plain) }
+        let standing = await gate.standing(of: request)
+        let answer = AnswerSigning.asking(plain, for: refusal, of: request, standing, event.id)
+        await exchange.respond(signing.signed(answer, to: request, standing, at: clock.now))
+    }
+
+    /// Signed where the caller speaks message-signatures: other schemes have no place for it.
+    private func signed(_ answer: Answer, to request: Request) async -> Answer {
+        guard gate.isOfMessageSignatures(request) else { return answer }
+        return signing.signed(answer, to: request, await gate.standing(of: request), at: clock.now)
     }
 
     private func record(_ event: RequestEvent, _ exchange: any Exchange) {

@@ -17,7 +17,8 @@ public enum Server {
         let keys = try LiveKeys(deployment)
         let log = try EventLog(configuration.log)
         let replay = try openReplayFile(deployment, keys, log)
-        let service = try Service(configuration, log: log) { authorities in
+        let signing = try AnswerSigning(deployment)
+        let service = try Service(configuration, log: log, signing: signing) { authorities in
             Gate(authorities: Authorities(authorities), keys: keys, replay: replay, clock: SystemTime())
         }
         try service.start()

@@ -17,9 +17,10 @@ final class Service {
     let port: Int
 
     /// Opens the ports and prepares one worker a core; nothing is accepted before ``start()``.
-    init(_ configuration: Configuration, log: EventLog?, makeGate: (_ authorities: [String]) throws(Fault) -> Gate)
-        throws(Fault)
-    {
+    init(
+        _ configuration: Configuration, log: EventLog?, signing: AnswerSigning,
+        makeGate: (_ authorities: [String]) throws(Fault) -> Gate
+    ) throws(Fault) {
         self.configuration = configuration
         self.log = log
         let count = configuration.workers ?? max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
@@ -34,7 +35,8 @@ final class Service {
             for index in 0..<count {
                 let loop = try EventLoop()
                 let gateway = Gateway(
-                    gate: try makeGate(authorities), backend: Service.backend(target, loop, configuration),
+                    gate: try makeGate(authorities), signing: signing,
+                    backend: Service.backend(target, loop, configuration),
                     prefix: configuration.prefix, limits: configuration.limits, log: log, clock: SystemTime(),
                     seed: Service.seed())
                 var listeners = [
