@@ -18,9 +18,18 @@ public enum Server {
         let log = try EventLog(configuration.log)
         let replay = try openReplayFile(deployment, keys, log)
         let signing = try AnswerSigning(deployment)
-        let service = try Service(configuration, log: log, signing: signing) { authorities in
+        let meter = Meter()
+        let service = try Service(
+            configuration, log: log, signing: signing, meter: meter, replay: replay,
+            adminToken: deployment.folder.adminToken
+        ) { authorities in
             Gate(authorities: Authorities(authorities), keys: keys, replay: replay, clock: SystemTime())
         }
+        let meterStore = configuration.openMeter()
+        defer { meterStore.close() }
+        let meterWriter = MeterWriter(MeterLedger(meter, meterStore), log: log, clock: SystemTime())
+        try rememberWhenCountingBegan(deployment.store)
+        try meterWriter.start()
         try service.start()
         announce(service)
 
@@ -37,6 +46,7 @@ public enum Server {
             }
         }
         service.drain()
+        meterWriter.stop()
         log?.stop()
     }
 
@@ -57,6 +67,12 @@ public enum Server {
             log?.note("replay", "\(file.report.found.rawValue); signatures made up to \(floor) are refused")
         }
         return file
+    }
+
+    /// So that a scheme that nobody has used is said to be unused since a day, and not since ever.
+    private static func rememberWhenCountingBegan(_ store: any Store) throws(Fault) {
+        guard try store.value(of: .meterBegan) == nil else { return }
+        _ = try store.claim(.meterBegan, Array(String(SystemTime().now).utf8))
     }
 
     private static func announce(_ service: Service) {

@@ -8,7 +8,8 @@ import Testing
 @Suite struct AnswerTests {
     private let body = Array("{\"code\":\"stale\"}".utf8)
 
-    @Test("an answer holds for its request, under the key that signed it", arguments: [KeyAlgorithm.hmacSHA256, .ed25519])
+    @Test(
+        "an answer holds for its request, under the key that signed it", arguments: [KeyAlgorithm.hmacSHA256, .ed25519])
     func holds(_ algorithm: KeyAlgorithm) throws {
         let request = try request(nonce: "one")
         let signer = try signer(algorithm)
@@ -35,9 +36,11 @@ import Testing
         #expect(throws: Refusal.self) { try VerifyAnswer([:])(response, to: request) }
     }
 
-    @Test("a signature that leaves out what binds it is refused", arguments: [
-        "\"@status\" ", "\"content-digest\" ", "\"signature\";req ", " \"signature-input\";req",
-    ])
+    @Test(
+        "a signature that leaves out what binds it is refused",
+        arguments: [
+            "\"@status\" ", "\"content-digest\" ", "\"signature\";req ", " \"signature-input\";req",
+        ])
     func unbound(_ part: String) throws {
         let request = try request(nonce: "one")
         let signer = try signer(.ed25519)

@@ -49,7 +49,8 @@ import Testing
         var draft = Draft(method: "GET", target: Array("/".utf8), authority: Deployment.authority)
         for (label, tag) in zip(row.labels, row.tags) {
             try MessageSignatures().sign(&draft, as: deployment.messages, at: Deployment.now, nonce: "n-\(label)")
-            var input = String(decoding: draft.fields.first { $0.name == "Signature-Input" }?.value ?? [], as: UTF8.self)
+            var input = String(
+                decoding: draft.fields.first { $0.name == "Signature-Input" }?.value ?? [], as: UTF8.self)
             input.replace(";tag=\"countersign\"", with: tag.map { ";tag=\"\($0)\"" } ?? "")
             draft.set("Signature-Input", input)
             let request = draft.request()

@@ -28,6 +28,31 @@ enum Signing {
         return "\"\(name)\"\(text.dropFirst(name.count))"
     }
 
+    /// sigv4's scope, for every command that signs.
+    static let scopeOptions: [Option] = [
+        .value("region", "NAME", "sigv4: the region that is signed (default: countersign)"),
+        .value("service", "NAME", "sigv4: the service that is signed (default: execute-api)"),
+    ]
+
+    static func setScope(of credentials: inout Credentials, _ run: Invocation) {
+        if let region = run.arguments.value("region") { credentials.region = region }
+        if let service = run.arguments.value("service") { credentials.service = service }
+    }
+
+    static func presign(
+        _ draft: inout Draft, _ name: SchemeName, _ credentials: Credentials, at: Int64, lifetime text: String
+    ) throws(Fault) {
+        guard name == .sigV4 else { throw Fault(.usage, "--presign: only sigv4 has presigned URLs") }
+        guard let lifetime = Moment.unixSeconds(text), (1...604_800).contains(lifetime) else {
+            throw Fault(.usage, "--presign `\(text)`: expected 1 to 604800 seconds")
+        }
+        do {
+            try SigV4().presign(&draft, as: credentials, at: at, lifetime: lifetime)
+        } catch {
+            throw Fault(.usage, "cannot be presigned: \(error.detail)")
+        }
+    }
+
     static func json(_ draft: Draft) -> JSONValue {
         let host: JSONValue = ["name": "Host", "value": .string(draft.authority)]
         let fields = draft.fields.map { field -> JSONValue in

@@ -61,6 +61,7 @@ package struct Explanation: Sendable {
             throw Refusal(.unsigned, "no signs of \(question.scheme.rawValue) in this request")
         }
         stages.append(Stage(name: "claim", text: Explanation.describe(claim)))
+        workspace.publicURL = question.policy.publicURL.map { Array($0.utf8) }
         try scheme.spell(claim, request, &workspace)
         stages.append(Stage(name: "string to sign", text: workspace.text.shown))
         let digest = SHA256.digest(workspace.text.bytes.span)
@@ -74,7 +75,8 @@ package struct Explanation: Sendable {
             throw Refusal(.unknownKey, "the request names key \(claim.keyID); expected \(keyID)")
         }
         let key = question.key ?? SigningKey(question.secret)
-        guard Verify.compare(claim, key, workspace) == .equal else {
+        let candidate = Candidate(key: key, nextKey: nil, release: nil)
+        guard try Verify.signer(of: claim, request, scheme, candidate, &workspace) != nil else {
             cause = Mistake.explaining(claim, of: request, scheme, question.secret)
             throw Refusal(.badSignature, "another secret, or something that is covered was changed")
         }
@@ -88,7 +90,8 @@ package struct Explanation: Sendable {
         guard let now = question.at else { return }
         let allowance = Allowance(question.policy, question.scheme)
         do throws(Refusal) {
-            _ = try Freshness().judge(claim.created, claim.expires, allowance, at: now)
+            _ = try Freshness().judge(
+                claim.created, claim.expires, claim.lifetime, allowance, at: now)
         } catch {
             cause = ClockError(claim, allowance, now)?.description
             throw error
