@@ -17,9 +17,11 @@ public enum Server {
         let keys = try LiveKeys(deployment)
         let log = try EventLog(configuration.log)
         let replay = try openReplayFile(deployment, keys, log)
+        let signing = try AnswerSigning(deployment)
         let meter = Meter()
         let service = try Service(
-            configuration, log: log, meter: meter, replay: replay, adminToken: deployment.folder.adminToken
+            configuration, log: log, signing: signing, meter: meter, replay: replay,
+            adminToken: deployment.folder.adminToken
         ) { authorities in
             Gate(authorities: Authorities(authorities), keys: keys, replay: replay, clock: SystemTime())
         }

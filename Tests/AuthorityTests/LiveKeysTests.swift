@@ -35,7 +35,7 @@ import Testing
         arguments: [
             ([], 60), (["window=10s"], 10), (["schemes=form-md5,message-signatures"], 300),
             (["schemes=auth-v2,message-signatures"], 60), (["schemes=auth-v1", "window=2h"], 7200),
-            (["schemes=sigv4", "presigned=1h"], 3600), (["presigned=1h"], 60),
+            (["schemes=sigv4", "presigned=1h"], 300), (["presigned=1h"], 60),
         ])
     func longestWindow(_ row: (settings: [String], seconds: Int)) throws {
         let folder = TemporaryFolder()

@@ -56,7 +56,8 @@ enum Mutation {
         case .namedFields:
             let others: Set = ["host", "content-length", "signature-input", "signature", "authorization"]
             return fields { !others.contains($0) }.flatMap { [$0.name, $0.value] }
-        case .body, .transport, .otherFields, .formSpelling, .pathSpelling, .querySpelling, .fieldSpelling, .jsonMembers,
+        case .body, .transport, .otherFields, .formSpelling, .pathSpelling, .querySpelling, .fieldSpelling,
+            .jsonMembers,
             .jsonSpelling:
             return []
         }
@@ -119,8 +120,9 @@ enum Mutation {
     }
 
     private static func rebuilt(
-        _ request: Request, method: String? = nil, authority: String? = nil, agent: String? = nil, spaced: String? = nil,
-        timestamp: String? = nil, body: (String) -> String = { $0 }, target: (String) -> String = { $0 }
+        _ request: Request, method: String? = nil, authority: String? = nil, agent: String? = nil,
+        spaced: String? = nil, timestamp: String? = nil,
+        body: (String) -> String = { $0 }, target: (String) -> String = { $0 }
     ) -> Request {
         var draft = Draft(
             method: method ?? request.text(request.method), target: Array(target(request.text(request.target)).utf8),
