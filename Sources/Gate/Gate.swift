@@ -43,15 +43,29 @@ package final class Gate: Sendable {
         return caller
     }
 
-    /// Whether the app that a refused request names wants its callers told the exact reason. Reads the claim once more,
-    /// so that the way of a good request carries nothing for it.
-    nonisolated(nonsending) package func detail(forRefused request: Request) async -> Policy.RefusalDetail {
+    /// Why a request was refused, where the app that it names wants its callers told (policy `debug`); nil for all
+    /// others. Reads the claim once more, so that the way of a good request carries nothing for it.
+    nonisolated(nonsending) package func explanation(of refusal: Refusal, for request: Request) async -> Explanation? {
+        guard let release = await release(named: request), release.policy.detail == .exact else { return nil }
+        var question = Explanation.Question(
+            scheme: release.scheme, keyID: release.id, key: release.key, at: clock.now, policy: release.policy)
+        question.nextKey = release.nextKey
+        question.refusal = refusal
+        question.others = await keys.siblings(of: release).map(KnownKey.init(of:))
+        let explanation = Explanation(of: request, question, schemes: schemes)
+        // A key id that only looks like one of ours is nobody's, unless the signature says otherwise.
+        return refusal.code == .unknownKey && explanation.cause == nil ? nil : explanation
+    }
+
+    /// The release whose key id the request carries, well formed or not.
+    nonisolated(nonsending) private func release(named request: Request) async -> ReleaseKey? {
         let work = workspaces.take()
         defer { workspaces.put(back: work) }
-        guard let claim = try? schemes.claim(in: request, &work.space), let key = try? await keys.key(for: claim) else {
-            return .coarse
+        if let claim = try? schemes.claim(in: request, &work.space) { return try? await keys.key(for: claim).release }
+        for (scheme, id) in SentPlace.keyIDs(in: request, schemes) {
+            if let release = try? await keys.release(of: id), release.scheme == scheme { return release }
         }
-        return key.release?.policy.detail ?? .coarse
+        return nil
     }
 
     /// How to answer this request, whatever becomes of it.

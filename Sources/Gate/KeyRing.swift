@@ -21,6 +21,16 @@ package struct KeyRing: Sendable {
             throw Refusal(.unavailable, "keys: \(error.message)", retryAfter: 5)
         }
     }
+
+    /// For explanations: nil where there is none.
+    nonisolated(nonsending) func release(of id: KeyID) async throws(Fault) -> ReleaseKey? {
+        try await source.key(for: id)
+    }
+
+    /// For explanations: none where the source cannot say.
+    nonisolated(nonsending) func siblings(of release: ReleaseKey) async -> [ReleaseKey] {
+        (try? await source.siblings(of: release)) ?? []
+    }
 }
 
 /// A key to verify with, and the release it belongs to; nil for the key that nobody holds.

@@ -62,6 +62,11 @@ package struct Verify: Sendable {
     ) -> ConstantTime.Verdict {
         ConstantTime.equals(key.mac(claim.algorithm, of: workspace.text).span, claim.mac.span)
     }
+
+    /// Whether the signature that was sent is that of another make, for explanations.
+    static func compare(_ other: Span<UInt8>, _ sent: MAC) -> ConstantTime.Verdict {
+        ConstantTime.equals(other, sent.span)
+    }
 }
 
 extension Claim {

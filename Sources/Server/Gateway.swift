@@ -100,10 +100,10 @@ final class Gateway: Handler, @unchecked Sendable {
         // What could not be read as a request speaks no dialect and names no app.
         let request = exchange.request
         let isRequest = !request.method.isEmpty
-        let detail = isRequest ? await gate.detail(forRefused: request) : .coarse
+        let explanation = isRequest ? await gate.explanation(of: refusal, for: request) : nil
         await exchange.respond(
             RefusalAnswer.make(
-                refusal, dialect: isRequest ? gate.dialect(for: request) : .problem, detail: detail, event: event.id,
+                refusal, dialect: isRequest ? gate.dialect(for: request) : .problem, explanation, event: event.id,
                 now: clock.now))
     }
 
