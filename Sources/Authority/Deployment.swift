@@ -45,7 +45,10 @@ package final class Deployment: Sendable {
 
     func seal(_ secret: Secret, as binding: SealBinding) -> [UInt8] { masterKey.seal(secret, as: binding) }
 
-    /// The key of a release, opened.
+    /// Nil where it was not sealed as that.
+    func open(_ sealed: [UInt8], as binding: SealBinding) -> Secret? { try? masterKey.open(sealed, as: binding) }
+
+    /// The shared secret of a release, opened.
     package func secret(of release: Release) throws(Fault) -> Secret {
         do {
             return try masterKey.open(release.sealedSecret, as: .secret(of: release))

@@ -92,7 +92,7 @@ package final class LiveKeys: KeySource, @unchecked Sendable {
             keys[release.id] = ReleaseKey(
                 id: release.id, app: release.app.description, platform: release.platform.description,
                 version: release.version.description, scheme: release.scheme, policy: policy,
-                retirement: release.retirement, key: SigningKey(try deployment.secret(of: release)))
+                retirement: release.retirement, key: try deployment.key(of: release))
         }
         return Snapshot(
             keys: keys, longestWindow: longestWindow, generation: generation, revision: stored.revision)

@@ -34,8 +34,12 @@ package final class Gate: Sendable {
         defer { workspaces.put(back: work) }
 
         try authorities.check(request)
-        let claim = try schemes.claim(in: request, &work.space)  // exactly one scheme may claim it
-        let key = try await keys.key(for: claim)  // unknown ids take the same time
+        var claim = try schemes.claim(in: request, &work.space)  // exactly one scheme may claim it
+        var key = try await keys.key(for: claim)  // unknown ids take the same time
+        if let label = try key.otherLabel(than: claim, in: request) {  // of several signatures, a policy may choose
+            claim = try schemes.claim(in: request, labelled: label, claim.scheme, &work.space)
+            key = try await keys.key(for: claim, ofAppOf: key)
+        }
         let proof = try verify(request, claim, key, &work.space)  // ~Copyable; only Verify can make one
         let fresh = try freshness.check(proof, at: clock.now)
         let caller = try await replay.admit(fresh)  // one atomic insert, after the signature

@@ -31,6 +31,13 @@ package struct KeyRing: Sendable {
     nonisolated(nonsending) func siblings(of release: ReleaseKey) async -> [ReleaseKey] {
         (try? await source.siblings(of: release)) ?? []
     }
+
+    /// The key of another signature on the same request: one of the app whose policy asked for it.
+    nonisolated(nonsending) func key(for claim: Claim, ofAppOf first: Candidate) async throws(Refusal) -> Candidate {
+        let other = try await key(for: claim)
+        guard let release = other.release, release.app != first.release?.app else { return other }
+        throw Refusal(.badSignature, "keyid \(claim.keyID): a key of another app than the one whose policy chose it")
+    }
 }
 
 /// A key to verify with, and the release it belongs to; nil for the key that nobody holds.

@@ -56,12 +56,15 @@ struct Allowance: Sendable {
     let timezoneOffset: Int64
     let replay: Policy.ReplayRule
     let publicURL: [UInt8]?
+    /// The label of the signature that counts; nil where the message marks it, and for schemes with one signature only.
+    let label: String?
 
     init(_ policy: Policy, _ scheme: SchemeName) {
         isAllowed = policy.schemes.contains(scheme)
         window = Int64(max(policy.window(for: scheme), 0))
         timezoneOffset = Int64(policy.timezoneOffset)
         replay = policy.replays[scheme] ?? .unsafeOnly
+        label = scheme == .messageSignatures ? policy.signatureLabel : nil
         publicURL = policy.publicURL.map { Array($0.utf8) }
     }
 }

@@ -34,16 +34,21 @@ package struct Verify: Sendable {
         guard let scheme = schemes.scheme(named: claim.scheme) else { throw Refusal(.unsigned) }
         workspace.publicURL = candidate.release?.allowance.publicURL
         try scheme.spell(claim, request, &workspace)
-        var verdict = Verify.compare(claim, candidate.key, workspace)
-        if verdict != .equal, let next = candidate.nextKey { verdict = Verify.compare(claim, next, workspace) }
+        var signer = candidate.key
+        var verdict = Verify.compare(claim, signer, workspace)
+        if verdict != .equal, let next = candidate.nextKey {
+            signer = next
+            verdict = Verify.compare(claim, signer, workspace)
+        }
         guard let release = candidate.release else {
             throw Refusal(.unknownKey, "keyid \(claim.keyID): no such key for \(claim.scheme.rawValue)")
         }
-        guard verdict == .equal else {
-            throw Refusal(.badSignature, "the MAC of the \(claim.scheme.rawValue) string to sign differs")
-        }
+        guard verdict == .equal else { throw Verify.failure(claim, candidate) }
         guard release.allowance.isAllowed else {
             throw Refusal(.schemeNotAllowed, "app \(release.app) does not allow \(claim.scheme.rawValue)")
+        }
+        if signer.algorithm == .rsaV15, release.policy.rsaV15 == .refused {
+            throw Refusal(.schemeNotAllowed, "app \(release.app) does not allow keys for rsa-v1_5-sha256")
         }
         guard claim.shortfalls.isEmpty else {
             throw Refusal(.badSignature, claim.shortfalls.descriptions.joined(separator: "; "))
@@ -60,7 +65,23 @@ package struct Verify: Sendable {
     static func compare(
         _ claim: Claim, _ key: SigningKey, _ workspace: borrowing Workspace
     ) -> ConstantTime.Verdict {
-        ConstantTime.equals(key.mac(claim.algorithm, of: workspace.text).span, claim.mac.span)
+        guard claim.fits(key) else { return .different }
+        if let publicKey = key.publicKey {
+            return publicKey.verify(claim.signature(workspace), of: workspace.text.bytes.span)
+        }
+        return ConstantTime.equals(key.mac(claim.algorithm, of: workspace.text).span, claim.mac.span)
+    }
+
+    /// Why none of the keys fits. Their algorithms are no secret: the detail names them.
+    private static func failure(_ claim: Claim, _ candidate: Candidate) -> Refusal {
+        let keys = [candidate.key, candidate.nextKey].compactMap(\.self)
+        if let named = claim.namedAlgorithm, !keys.contains(where: { $0.algorithm == named }) {
+            return Refusal(
+                .badSignature,
+                "alg: the message says \"\(named.rawValue)\"; the key is for \"\(candidate.key.algorithm.rawValue)\"")
+        }
+        let kind = candidate.key.publicKey == nil ? "MAC" : "signature"
+        return Refusal(.badSignature, "the \(kind) of the \(claim.scheme.rawValue) string to sign differs")
     }
 
     /// Whether the signature that was sent is that of another make, for explanations.

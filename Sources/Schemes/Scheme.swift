@@ -14,11 +14,20 @@ package protocol Scheme: Sendable {
     /// Reads the signature, and leaves in `workspace` what ``spell(_:_:_:)`` needs. Nil where there is no trace of one.
     func claim(in request: Request, _ workspace: inout Workspace) throws(Refusal) -> Claim?
 
+    /// The same, of the signature with that label; for schemes whose requests may bear several.
+    func claim(in request: Request, labelled label: String, _ workspace: inout Workspace) throws(Refusal) -> Claim?
+
     /// Writes the string to sign into `workspace.text`.
     func spell(_ claim: Claim, _ request: Request, _ workspace: inout Workspace) throws(Refusal)
 
     /// Signs `draft` in place. `at` is in whole Unix seconds; `nonce` is new for each request.
     func sign(_ draft: inout Draft, as credentials: Credentials, at: Int64, nonce: String) throws(Refusal)
+}
+
+extension Scheme {
+    package func claim(
+        in request: Request, labelled label: String, _ workspace: inout Workspace
+    ) throws(Refusal) -> Claim? { try claim(in: request, &workspace) }
 }
 
 /// What a look at a request says about one scheme.

@@ -81,6 +81,9 @@ final class Gateway: Handler, @unchecked Sendable {
     private func passOn(
         _ exchange: any Exchange, _ request: Request, from caller: Caller, _ event: EventID
     ) async throws(Refusal) {
+        if case .only(let signed) = caller.coveredFields, Forwarding.takenOff(request) & signed != 0 {
+            throw Refusal(.malformed, "the Connection field names a field that is signed")
+        }
         var forwarding = Forwarding(
             fields: Identity.forwardedFields(of: request, caller: caller),
             added: identity.lines(for: caller, event: event))

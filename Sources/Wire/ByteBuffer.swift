@@ -29,6 +29,9 @@
 
     @inlinable package mutating func clear() { used = 0 }
 
+    /// Drops what was appended since there were `count` bytes.
+    package mutating func cut(to count: Int) { used = min(used, max(count, 0)) }
+
     @inlinable package mutating func append(_ byte: UInt8) {
         if used == memory.count { grow(by: 1) }
         memory[used] = byte

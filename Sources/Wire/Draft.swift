@@ -74,6 +74,7 @@ package struct Draft: Sendable {
         for field in fields { add(name: field.name, value: field.value) }
         if !body.isEmpty { add(name: "content-length", value: Array(String(body.count).utf8)) }
         _ = add("\r\n".utf8)
+        request.tellFieldsApart()
         request.body = body
         request.framing = body.isEmpty ? .none : .length(body.count)
         return request

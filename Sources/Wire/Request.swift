@@ -14,8 +14,10 @@
         @usableFromInline package var name: Slice
         /// Without the optional white space around it.
         @usableFromInline package var value: Slice
+        /// Which one it is, once ``Request/tellFieldsApart()`` has looked.
+        @usableFromInline package fileprivate(set) var known = FieldName.other
 
-        @inlinable package init(name: Slice, value: Slice) {
+        package init(name: Slice, value: Slice) {
             self.name = name
             self.value = value
         }
@@ -34,6 +36,8 @@
     /// The `Host` field's value (HTTP/2: `:authority`), as received.
     package var authority = Slice.empty
     @usableFromInline package var fields: [Field] = []
+    /// Which of the fields that we know are among them.
+    package private(set) var names = FieldNames()
     package var framing = Framing.none
     package var transport = Transport.tls
     /// 0 for HTTP/1.0, 1 for HTTP/1.1.
@@ -44,6 +48,27 @@
     package var isBodyWhole = true
 
     package init() {}
+
+    /// Looks up which fields these are; whoever writes `fields`, with names in lower case, calls it once.
+    package mutating func tellFieldsApart() {
+        names = FieldNames()
+        for index in fields.indices {
+            let name = FieldName(head.span.extracting(fields[index].name.range))
+            fields[index].known = name
+            names.insert(name)
+        }
+    }
+
+    /// The one field of that name; nil when it is absent, and when there are several.
+    package func value(of name: FieldName) -> Slice? {
+        guard names.contains(name) else { return nil }
+        var found: Slice?
+        for field in fields where field.known == name {
+            if found != nil { return nil }
+            found = field.value
+        }
+        return found
+    }
 
     /// The one field of that lower-case name; nil when it is absent, and when there are several.
     @inlinable package func value(of name: StaticString) -> Slice? {

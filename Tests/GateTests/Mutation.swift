@@ -21,6 +21,7 @@ enum Mutation {
             }
             let index = Int.random(in: slice.range, using: &random)
             changed.head[index] ^= bit
+            changed.tellFieldsApart()
             if part == .authority, ASCII.isLetter(request.head[index]), bit == 0x20 { return nil }
         }
         changed.splitTarget()

@@ -101,8 +101,7 @@ package struct Explanation: Sendable {
         _ request: Request, _ scheme: any Scheme, _ question: Question
     ) throws(Refusal) -> Claim {
         var workspace = Workspace()
-        workspace.publicURL = question.policy.publicURL.map { Array($0.utf8) }
-        guard let claim = try scheme.claim(in: request, &workspace) else {
+        guard let claim = try scheme.claim(in: request, by: question.policy, &workspace) else {
             throw Refusal(.unsigned, "no signs of \(question.scheme.rawValue) in this request")
         }
         try scheme.spell(claim, request, &workspace)

@@ -11,7 +11,7 @@ struct Inquiry: ~Copyable {
     private let mistakes: [Mistake]
     private var sent: SentSignature
     private let isBodyWhole: Bool
-    private let publicURL: [UInt8]?
+    private let policy: Policy
     private var budget = Budget()
     private var workspace = Workspace()
 
@@ -22,7 +22,7 @@ struct Inquiry: ~Copyable {
         mistakes = Mistake.those(of: scheme.name)
         sent = SentSignature(Draft(request), scheme.name)
         isBodyWhole = request.isBodyWhole
-        publicURL = question.policy.publicURL.map { Array($0.utf8) }
+        policy = question.policy
     }
 
     /// Nil where no mistake that we know of explains it: another secret, then, or something that was changed.
@@ -43,9 +43,18 @@ struct Inquiry: ~Copyable {
     }
 
     private mutating func cause(_ received: Spelling) -> Cause? {
-        if let reading = holds(received) { return reading.mistake }
+        if let reading = holds(received) { return contradiction(received)?.and(reading) ?? reading.mistake }
         if let known = others.first(where: { holds(received, under: [$0.key]) != nil }) { return known.cause }
-        return secret(received) ?? text(received) ?? mac(received) ?? request(received)
+        if let other = mac(received) { return contradiction(received)?.and(other) ?? other }
+        return secret(received) ?? text(received) ?? request(received)
+    }
+
+    /// That the message names another algorithm than the key's is evidence only beside a signature that holds.
+    private func contradiction(_ received: Spelling) -> Cause? {
+        guard let named = received.claim.namedAlgorithm, !keys.contains(where: { $0.algorithm == named }) else {
+            return nil
+        }
+        return mistakes.first { $0.code == "alg-parameter" }.map { Cause($0, "\(named.rawValue)") }
     }
 
     /// What the caller wrote may have been signed, or what it was mended to.
@@ -63,7 +72,7 @@ struct Inquiry: ~Copyable {
     // MARK: The kinds of mistakes
 
     private mutating func secret(_ received: Spelling) -> Cause? {
-        for key in keys {
+        for key in keys where key.publicKey == nil {
             let secret = key.secret.withExposedBytes { bytes in (0..<bytes.count).map { bytes[$0] } }
             for mistake in mistakes {
                 guard case .secret(let undo) = mistake.undo else { continue }
@@ -89,7 +98,7 @@ struct Inquiry: ~Copyable {
     }
 
     private mutating func mac(_ received: Spelling) -> Cause? {
-        for key in keys {
+        for key in keys where key.publicKey == nil {
             let secret = key.secret.withExposedBytes { bytes in (0..<bytes.count).map { bytes[$0] } }
             for mistake in mistakes {
                 guard case .mac(let undo) = mistake.undo else { continue }
@@ -139,9 +148,8 @@ struct Inquiry: ~Copyable {
         guard !budget.isSpent else { return nil }
         var request = draft.request()
         request.isBodyWhole = isBodyWhole
-        workspace.publicURL = publicURL
         do throws(Refusal) {
-            guard let claim = try scheme.claim(in: request, &workspace) else { return nil }
+            guard let claim = try scheme.claim(in: request, by: policy, &workspace) else { return nil }
             try scheme.spell(claim, request, &workspace)
             let text = Text(bytes: workspace.text.bytes.array, secretAt: workspace.text.secretOffset)
             return Spelling(scheme: scheme.name, claim: claim, draft: draft, text: text)
@@ -151,18 +159,31 @@ struct Inquiry: ~Copyable {
     }
 
     /// The reading of the sent signature that holds for this text; nil where none does.
-    private mutating func holds(_ spelling: Spelling, under keys: [SigningKey]? = nil) -> SentSignature.Reading? {
-        guard !budget.isSpent else { return nil }
-        budget.spend(on: spelling.text.bytes.count)
+    private mutating func holds(_ spelling: Spelling, under others: [SigningKey]? = nil) -> SentSignature.Reading? {
         workspace.text = StringToSign(spelling.text.bytes, secretAt: spelling.text.secretAt)
-        for key in keys ?? self.keys {
-            for reading in sent.readings {
-                var claim = spelling.claim
+        var claim = spelling.claim
+        // What the message says of its algorithm is judged apart.
+        claim.namedAlgorithm = nil
+        for key in others ?? keys {
+            guard !budget.isSpent else { return nil }
+            budget.spend(on: spelling.text.bytes.count, key)
+            for reading in sent.readings(under: key, claim) {
                 claim.mac = reading.mac
                 if Verify.compare(claim, key, workspace) == .equal { return reading }
             }
         }
         return nil
+    }
+}
+
+extension Scheme {
+    /// The claim of the signature that the policy chooses.
+    func claim(in request: Request, by policy: Policy, _ workspace: inout Workspace) throws(Refusal) -> Claim? {
+        workspace.publicURL = policy.publicURL.map { Array($0.utf8) }
+        guard name == .messageSignatures, let label = policy.signatureLabel else {
+            return try claim(in: request, &workspace)
+        }
+        return try claim(in: request, labelled: label, &workspace)
     }
 }
 

@@ -86,7 +86,7 @@ struct SentPlace: Sendable {
             for index in pairs.all.indices where pairs.all[index].name == [UInt8](name) {
                 pairs.all[index].value = Escapes.strict(text)
             }
-            if draft.isForm, !draft.body.isEmpty {
+            if SentPlace.isInBody(draft) {
                 changed.body = pairs.text
             } else {
                 changed.target = draft.path + [.question] + pairs.text
@@ -104,7 +104,12 @@ struct SentPlace: Sendable {
     }
 
     private func parameters(of draft: Draft) -> Pairs {
-        draft.isForm && !draft.body.isEmpty ? Pairs(draft.body) : Pairs(draft.query ?? [])
+        Pairs(SentPlace.isInBody(draft) ? draft.body : draft.query ?? [])
+    }
+
+    /// A compressed body has no parameters before it is inflated.
+    private static func isInBody(_ draft: Draft) -> Bool {
+        draft.isForm && !draft.body.isEmpty && draft.value(of: "content-encoding") == nil
     }
 
     private func range(in value: [UInt8]) -> Range<Int>? {

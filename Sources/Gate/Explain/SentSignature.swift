@@ -33,6 +33,11 @@ struct SentSignature {
         }
     }
 
+    /// Of a key pair's signature also what the claim itself read: it may be longer than a MAC.
+    func readings(under key: SigningKey, _ claim: Claim) -> [Reading] {
+        key.publicKey == nil ? readings : [Reading(mac: claim.mac, mistake: nil)] + readings
+    }
+
     private static func readings(of text: [UInt8], isBase64: Bool) -> [Reading] {
         let standard = text.map { $0 == UInt8(ascii: "-") ? UInt8(ascii: "+") : $0 == UInt8(ascii: "_") ? .slash : $0 }
         let bare = standard.filter { $0 != .equals }

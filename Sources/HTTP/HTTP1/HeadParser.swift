@@ -37,6 +37,7 @@ package struct HeadParser {
         let fieldStart = try parseRequestLine(bytes, into: &request)
         try FieldLines.parse(bytes, from: fieldStart, to: length, limit: limits.fieldCount, into: &request.fields)
         lowercaseNames(&request)
+        request.tellFieldsApart()
         return try interpret(&request, length: length)
     }
 
@@ -125,15 +126,14 @@ package struct HeadParser {
         let bytes = request.head.span
         for field in request.fields {
             let value = field.value
-            // Switching on the length first leaves most fields after one comparison.
-            switch field.name.count {
-            case 4 where request.matches(field.name, "host"):
+            switch field.known {
+            case .host:
                 guard control.host == nil else { throw Refusal(.malformed, "there are two Host fields") }
                 guard !value.isEmpty, value.range.allSatisfy({ Octet.isHost(bytes[$0]) }) else {
                     throw Refusal(.malformed, "the Host field is empty or holds a character that no host name has")
                 }
                 control.host = value
-            case 14 where request.matches(field.name, "content-length"):
+            case .contentLength:
                 guard control.contentLength == nil else {
                     throw Refusal(.malformed, "there are two Content-Length fields")
                 }
@@ -141,17 +141,17 @@ package struct HeadParser {
                     throw Refusal(.malformed, "the Content-Length is not a number of up to 18 digits")
                 }
                 control.contentLength = length
-            case 17 where request.matches(field.name, "transfer-encoding"):
+            case .transferEncoding:
                 guard !control.isChunked, FieldLines.equals(bytes, value, "chunked") else {
                     throw Refusal(.malformed, "the Transfer-Encoding is not just chunked")
                 }
                 control.isChunked = true
-            case 10 where request.matches(field.name, "connection"):
+            case .connection:
                 if FieldLines.hasMember("close", in: value, of: bytes) { control.keepsAlive = false }
                 for name in HeadParser.endToEnd where FieldLines.hasMember(name, in: value, of: bytes) {
                     throw Refusal(.malformed, "the Connection field names \(name), which is not for one hop alone")
                 }
-            case 6 where request.matches(field.name, "expect"):
+            case .expect:
                 guard FieldLines.equals(bytes, value, "100-continue") else {
                     throw Refusal(.malformed, "the Expect field is not 100-continue")
                 }

@@ -84,7 +84,7 @@ package struct FormMD5: Scheme {
     }
 
     private func isForm(_ request: Request) -> Bool {
-        guard let type = request.value(of: "content-type") else { return false }
+        guard let type = request.value(of: .contentType) else { return false }
         let bytes = request.head.span.extracting(type.range)
         var end = 0
         while end < bytes.count, bytes[end] != UInt8(ascii: ";"), bytes[end] != 0x20, bytes[end] != 0x09 { end += 1 }

@@ -9,7 +9,7 @@ struct ContentDigest {
     /// Every digest that is known here; others are read over. A known one of the wrong length is refused.
     static func read(_ request: Request) throws(Refusal) -> ContentDigest {
         var digest = ContentDigest()
-        for field in request.fields where request.matches(field.name, "content-digest") {
+        for field in request.fields where field.known == .contentDigest {
             var reader = StructuredField(request.head.span.extracting(field.value.range))
             do throws(StructuredField.Problem) {
                 while let key = try reader.nextMember() { try digest.take(key, &reader) }

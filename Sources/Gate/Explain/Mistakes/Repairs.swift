@@ -137,7 +137,11 @@ extension Mistake {
             mend: "compress first and sign what is sent, or turn compression off in the HTTP library",
             of: [.formMD5, .authV4],
             .repair { draft, _ in
-                Inflate.bodies(of: draft).map { Repair(draft: draft.with(\.body, $0), written: [], original: []) }
+                Inflate.bodies(of: draft).map { body in
+                    var plain = draft.with(\.body, body)
+                    plain.fields.removeAll { $0.name.lowercased() == "content-encoding" }
+                    return Repair(draft: plain, written: [], original: [])
+                }
             }),
     ]
 

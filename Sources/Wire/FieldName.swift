@@ -1,0 +1,59 @@
+/// The fields that this project itself reads. A head's names are told apart once, when it is parsed; from then on asking
+/// for one compares a byte, not a text, however many schemes ask.
+@usableFromInline package enum FieldName: UInt8, BitwiseCopyable, Sendable {
+    /// One that only a signature or the backend may know.
+    case other
+    case accept, authorization, connection
+    case contentDigest, contentEncoding, contentLength, contentType
+    case countersignRelease, date, expect, host, idempotencyKey
+    case signature, signatureInput, traceparent, transferEncoding, userAgent
+    case xAmzContentSHA256, xAmzDate
+    case xAuthClientID, xAuthSignature, xAuthTimestamp, xAuthVersion
+
+    /// `name` in lower case. The length alone leaves most names after one comparison.
+    package init(_ name: borrowing Span<UInt8>) {
+        self = .other
+        switch name.count {
+        case 4:
+            if name.matches("host") { self = .host } else if name.matches("date") { self = .date }
+        case 6:
+            if name.matches("accept") { self = .accept } else if name.matches("expect") { self = .expect }
+        case 9: if name.matches("signature") { self = .signature }
+        case 10:
+            if name.matches("user-agent") { self = .userAgent }
+            if name.matches("connection") { self = .connection }
+            if name.matches("x-amz-date") { self = .xAmzDate }
+        case 11: if name.matches("traceparent") { self = .traceparent }
+        case 12:
+            if name.matches("content-type") { self = .contentType }
+        case 13: if name.matches("authorization") { self = .authorization }
+        case 14:
+            if name.matches("content-length") { self = .contentLength }
+            if name.matches("content-digest") { self = .contentDigest }
+            if name.matches("x-auth-version") { self = .xAuthVersion }
+        case 15:
+            if name.matches("idempotency-key") { self = .idempotencyKey }
+            if name.matches("signature-input") { self = .signatureInput }
+        case 16:
+            if name.matches("content-encoding") { self = .contentEncoding }
+            if name.matches("x-auth-client-id") { self = .xAuthClientID }
+            if name.matches("x-auth-signature") { self = .xAuthSignature }
+            if name.matches("x-auth-timestamp") { self = .xAuthTimestamp }
+        case 17: if name.matches("transfer-encoding") { self = .transferEncoding }
+        case 19: if name.matches("countersign-release") { self = .countersignRelease }
+        case 20: if name.matches("x-amz-content-sha256") { self = .xAmzContentSHA256 }
+        default: break
+        }
+    }
+}
+
+/// Which of those a head has.
+package struct FieldNames: Sendable, Equatable {
+    private var bits: UInt64 = 0
+
+    package init() {}
+
+    package func contains(_ name: FieldName) -> Bool { bits & 1 << UInt64(name.rawValue) != 0 }
+
+    mutating func insert(_ name: FieldName) { bits |= 1 << UInt64(name.rawValue) }
+}
