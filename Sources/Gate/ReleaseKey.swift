@@ -56,6 +56,9 @@ struct Allowance: Sendable {
     let timezoneOffset: Int64
     let replay: Policy.ReplayRule
     let publicURL: [UInt8]?
+    let unsignedPayload: Policy.Permission
+    /// Seconds from its creation for which a presigned URL may live, whatever it says itself.
+    let presignedLifetime: Int64
     /// The label of the signature that counts; nil where the message marks it, and for schemes with one signature only.
     let label: String?
 
@@ -64,6 +67,8 @@ struct Allowance: Sendable {
         window = Int64(max(policy.window(for: scheme), 0))
         timezoneOffset = Int64(policy.timezoneOffset)
         replay = policy.replays[scheme] ?? .unsafeOnly
+        unsignedPayload = policy.unsignedPayload
+        presignedLifetime = Int64(max(policy.presignedLifetime ?? policy.window(for: scheme), 0))
         label = scheme == .messageSignatures ? policy.signatureLabel : nil
         publicURL = policy.publicURL.map { Array($0.utf8) }
     }

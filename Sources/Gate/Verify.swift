@@ -8,6 +8,8 @@ package struct Proof: ~Copyable, Sendable {
     let created: Claim.Created
     /// Whole Unix seconds.
     let expires: Int64?
+    /// Seconds from `created`, for a signature that says how long it means to live.
+    let lifetime: Int64?
     let replayKey: Claim.ReplayKey?
     let coveredFields: FieldSet
     let body: BodyExpectation
@@ -16,6 +18,7 @@ package struct Proof: ~Copyable, Sendable {
         self.release = release
         created = claim.created
         expires = claim.expires
+        lifetime = claim.lifetime
         replayKey = claim.replayKey(under: release.allowance.replay, isSafe: isSafe)
         coveredFields = claim.coveredFields
         body = claim.body
@@ -34,16 +37,11 @@ package struct Verify: Sendable {
         guard let scheme = schemes.scheme(named: claim.scheme) else { throw Refusal(.unsigned) }
         workspace.publicURL = candidate.release?.allowance.publicURL
         try scheme.spell(claim, request, &workspace)
-        var signer = candidate.key
-        var verdict = Verify.compare(claim, signer, workspace)
-        if verdict != .equal, let next = candidate.nextKey {
-            signer = next
-            verdict = Verify.compare(claim, signer, workspace)
-        }
+        let signer = try Verify.signer(of: claim, request, scheme, candidate, &workspace)
         guard let release = candidate.release else {
             throw Refusal(.unknownKey, "keyid \(claim.keyID): no such key for \(claim.scheme.rawValue)")
         }
-        guard verdict == .equal else { throw Verify.failure(claim, candidate) }
+        guard let signer else { throw Verify.failure(claim, candidate) }
         guard release.allowance.isAllowed else {
             throw Refusal(.schemeNotAllowed, "app \(release.app) does not allow \(claim.scheme.rawValue)")
         }
@@ -56,8 +54,26 @@ package struct Verify: Sendable {
         if let contradiction = claim.contradiction(to: release.platform, release.version, workspace) {
             throw Refusal(.badSignature, contradiction)
         }
+        if case .leftOpen = claim.body, release.allowance.unsignedPayload == .refused {
+            throw Refusal(.bodyMismatch, "the body is not signed, and app \(release.app) does not allow that")
+        }
         if request.isBodyWhole { try claim.body.check(request.body.span) }
         return Proof(claim, release, isSafe: request.isSafe)
+    }
+
+    /// The key under which the claim's signature holds, for any spelling of the request; nil where it does not. The
+    /// first spelling lies in `workspace`, and the one that holds is left there.
+    static func signer(
+        of claim: Claim, _ request: Request, _ scheme: any Scheme, _ candidate: Candidate,
+        _ workspace: inout Workspace
+    ) throws(Refusal) -> SigningKey? {
+        var attempt = 0
+        repeat {
+            if compare(claim, candidate.key, workspace) == .equal { return candidate.key }
+            if let next = candidate.nextKey, compare(claim, next, workspace) == .equal { return next }
+            attempt += 1
+        } while try scheme.respell(attempt - 1, claim, request, &workspace) == .written
+        return nil
     }
 
     /// Whether the string to sign, which lies in `workspace`, has the claim's signature under `key`. The gate and the
@@ -69,7 +85,9 @@ package struct Verify: Sendable {
         if let publicKey = key.publicKey {
             return publicKey.verify(claim.signature(workspace), of: workspace.text.bytes.span)
         }
-        return ConstantTime.equals(key.mac(claim.algorithm, of: workspace.text).span, claim.mac.span)
+        let verdict = ConstantTime.equals(key.mac(claim.algorithm, of: workspace.text).span, claim.mac.span)
+        key.settle(verdict, claim.algorithm, of: workspace.text)
+        return verdict
     }
 
     /// Why none of the keys fits. Their algorithms are no secret: the detail names them.

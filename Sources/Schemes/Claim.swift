@@ -48,6 +48,8 @@ package struct Claim: Sendable {
     package var created = Created.unsigned
     /// Whole Unix seconds from which on the signer does not want it accepted.
     package var expires: Int64?
+    /// Seconds from `created` for which the signer wants it accepted, where it says so: a presigned URL.
+    package var lifetime: Int64?
     package var replay = Replay.impossible
     package var coveredFields = FieldSet.everything
     package var body = BodyExpectation.inSignature

@@ -9,6 +9,8 @@ package enum MACAlgorithm: Sendable, Equatable {
     case hmacSHA256
     /// MD5 of the string with the secret written into it, at ``StringToSign/secretOffset``.
     case md5OverSecret
+    /// HMAC-SHA256 under a key derived for the day, region and service that the string names.
+    case sigV4
     /// Whatever the key is made for: hmac-sha256 for a shared secret, its own algorithm for a key pair.
     case ofKey
 }
@@ -28,6 +30,7 @@ package final class SigningKey: Sendable {
     /// The shared secret. For a key pair: random bytes that were just made and are nobody's.
     package let secret: Secret
     private let hmac: HMACSHA256
+    let derived: DerivedKeys
     private let pair: Pair
 
     package convenience init(_ secret: Secret) { self.init(.hmacSHA256, secret, .none) }
@@ -42,6 +45,7 @@ package final class SigningKey: Sendable {
         self.secret = secret
         self.pair = pair
         hmac = secret.withExposedBytes { HMACSHA256(key: $0) }
+        derived = DerivedKeys(secret)
     }
 
     /// What verifies, where this is no shared secret.
@@ -53,11 +57,16 @@ package final class SigningKey: Sendable {
         }
     }
 
+    /// Whether it can sign: a public key cannot.
+    package var signs: Bool { if case .publicHalf = pair { false } else { true } }
+
     /// The MAC of `text` under the shared secret.
     package func mac(_ algorithm: MACAlgorithm, of text: borrowing StringToSign) -> MAC {
         switch algorithm {
         case .hmacSHA256, .ofKey:
             return MAC(hmac.authenticate(text.bytes.span))
+        case .sigV4:
+            return derived.mac(of: text.bytes.span)
         case .md5OverSecret:
             let bytes = text.bytes.span
             var hash = MD5()
@@ -66,6 +75,13 @@ package final class SigningKey: Sendable {
             hash.update(bytes.extracting(text.secretOffset..<bytes.count))
             return MAC(hash.finish())
         }
+    }
+
+    /// Learns whether the MAC of `text`, just computed, was the one that was sent.
+    package func settle(
+        _ verdict: ConstantTime.Verdict, _ algorithm: MACAlgorithm, of text: borrowing StringToSign
+    ) {
+        if algorithm == .sigV4 { derived.settle(verdict, of: text.bytes.span) }
     }
 
     /// The signature of `text` by the key's own algorithm.

@@ -11,9 +11,13 @@ package struct Workspace: ~Copyable, Sendable {
     /// form-md5: the parameters, decoded into `decoded`, sorted by name.
     var parameters: [FormParameter] = []
     var decoded = ByteBuffer(capacity: 4096)
+    var sigV4 = SigV4Space()
     /// auth-v4: scheme and authority of the URL as clients write it, without a slash at the end; nil where it is the one
     /// that the request came to. Whoever knows the app's policy sets it before `spell`.
     package var publicURL: [UInt8]?
+
+    /// sigv4: the canonical request, whose digest the string to sign ends in.
+    package var canonicalRequest: String { sigV4.canonical.text }
 
     package init() {
         components.reserveCapacity(64)

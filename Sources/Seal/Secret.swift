@@ -25,6 +25,13 @@ package final class Secret: @unchecked Sendable, CustomStringConvertible, Custom
         randombytes_buf(start, count)
     }
 
+    /// `count` bytes that `write` puts in place, so that no copy of them is left elsewhere.
+    init(count: Int, _ write: (UnsafeMutableRawPointer) -> Void) {
+        self.count = count
+        start = .allocate(byteCount: max(count, 1), alignment: 16)
+        write(start)
+    }
+
     deinit {
         sodium_memzero(start, count)
         start.deallocate()

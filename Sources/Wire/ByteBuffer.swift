@@ -46,6 +46,11 @@
         append(UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
     }
 
+    /// Those bytes of another buffer.
+    package mutating func append(_ slice: Slice, of other: borrowing ByteBuffer) {
+        append(other.span.extracting(slice.range))
+    }
+
     /// The decimal digits of `number`.
     package mutating func append(decimal number: Int64) {
         if number < 0 { append(UInt8(ascii: "-")) }

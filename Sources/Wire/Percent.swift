@@ -21,6 +21,13 @@ package enum Percent {
         }
     }
 
+    /// Appends `%` and the two upper-case digits of `byte`.
+    package static func escape(_ byte: UInt8, into text: inout ByteBuffer) {
+        text.append(UInt8(ascii: "%"))
+        text.append(upper(byte >> 4))
+        text.append(upper(byte & 15))
+    }
+
     /// Appends one byte as form data has it, all but letters, digits, `*`, `-`, `.` and `_` encoded: the set that
     /// "percent-encode after encoding" names. Source: WHATWG URL §1.3, application/x-www-form-urlencoded percent-encode set.
     package static func append(form byte: UInt8, to buffer: inout ByteBuffer) {

@@ -10,13 +10,12 @@ import Testing
         let scheme = MessageSignatures()
         var workspace = Workspace()
         #expect(scheme.trace(in: request) == .present)
-        let claim = try #require(try scheme.claim(in: request, &workspace))
+        let claim = try #require(try scheme.claim(in: request, labelled: message.label, &workspace))
         #expect(claim.keyID == KeyID(message.keyId))
         #expect(claim.created == .unix(message.created))
         try scheme.spell(claim, request, &workspace)
         #expect(workspace.text.shown == message.stringToSign)
-        let mac = SigningKey(message.key).mac(claim.algorithm, of: workspace.text)
-        #expect(mac.array == claim.mac.array)
+        #expect(try message.holds())
     }
 
     @Test("what http-message-signatures made has all that the gate asks for", arguments: try foreign())
@@ -101,7 +100,7 @@ import Testing
     }
 
     private static func messages() throws -> [SignedMessage] {
-        try foreign() + Vectors.load("message-signatures/rfc9421-b25.json", as: SignedMessage.self)
+        try foreign() + Vectors.load("message-signatures/rfc9421.json", as: SignedMessage.self)
     }
 
     private static func foreign() throws -> [SignedMessage] {

@@ -8,7 +8,7 @@ import CountersignWire
 struct Desk {
     var scheme: SchemeName
     var keyID: KeyID
-    var secret: Secret
+    var key: SigningKey
     /// Whole Unix seconds.
     var at: Int64
     var policy: Policy
@@ -20,7 +20,7 @@ struct Desk {
     static let options: [Option] = [
         .value("scheme", "NAME", "the signature scheme (default: message-signatures)"),
         .value("key-id", "ID", "the key's id"),
-        .secret, .secretFile,
+        .secret, .secretFile, .algorithm,
         .value("at", "UNIX_TIME", "the time to sign or judge by (default: now)"),
         .value("transport", "tls|plain", "how the request travels; it decides the default port (default: tls)"),
         .list("policy", "KEY=VALUE", "judge by this policy setting, as `app policy` spells it"),
@@ -29,7 +29,7 @@ struct Desk {
 
     static let notes = """
         The request is read from standard input as raw HTTP/1.1; its lines may end in LF. The secret comes from --secret,
-        --secret-file or COUNTERSIGN_SECRET. \(SecretText.explanation)
+        --secret-file or COUNTERSIGN_SECRET. \(KeyText.explanation)
         """
 
     init(_ run: Invocation) throws(Fault) {
@@ -37,9 +37,12 @@ struct Desk {
         keyID = try run.keyID(run.requiredOption("key-id"), at: "--key-id")
         let kept = try Kept(run, keyID)
         if let given = try run.secretText() {
-            secret = try SecretText.secret(given.text, bare: .asPrinted(scheme), at: given.place)
+            key = try KeyText.key(given.text, bare: .asPrinted(scheme), algorithm: run.algorithm(), at: given.place)
+            guard key.publicKey == nil || scheme == .messageSignatures else {
+                throw Fault(.usage, "\(given.place): \(scheme.rawValue) has shared secrets; expected one")
+            }
         } else if let kept {
-            secret = kept.release.key.secret
+            key = kept.release.key
         } else {
             throw Fault(.usage, "the secret is missing: expected --secret, --secret-file or COUNTERSIGN_SECRET")
         }
@@ -89,7 +92,7 @@ struct Desk {
 
     var question: Explanation.Question {
         var question = Explanation.Question(
-            scheme: scheme, keyID: keyID, key: SigningKey(secret), at: at, policy: policy)
+            scheme: scheme, keyID: keyID, key: key, at: at, policy: policy)
         question.others = others
         return question
     }

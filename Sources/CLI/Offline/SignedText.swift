@@ -35,7 +35,7 @@ struct SignedText {
         let mark = Array("private_key=".utf8)
         guard let start = bytes.firstRange(of: mark)?.upperBound else { return bytes }
         let rest = Array(bytes[start...])
-        let secret = desk.secret.withExposedBytes { span in (0..<span.count).map { span[$0] } }
+        let secret = desk.key.secret.withExposedBytes { span in (0..<span.count).map { span[$0] } }
         if rest.starts(with: Array("<secret>".utf8)) { return bytes }
         let isOurs = rest.starts(with: secret)
         let after = isOurs ? rest.dropFirst(secret.count) : rest.drop { $0 != UInt8(ascii: "&") }
@@ -44,7 +44,7 @@ struct SignedText {
 
     /// A secret that the client wrote where none belongs.
     private func hidden(_ text: String, _ desk: Desk) -> String {
-        let secret = desk.secret.withExposedBytes { $0.text }
+        let secret = desk.key.secret.withExposedBytes { $0.text }
         return secret.utf8.count < 8 ? text : text.replacing(secret, with: "<secret>")
     }
 }

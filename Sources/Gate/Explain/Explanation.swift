@@ -89,7 +89,8 @@ package struct Explanation: Sendable {
         guard let now = question.at else { return }
         let allowance = Allowance(question.policy, question.scheme)
         do throws(Refusal) {
-            _ = try Freshness().judge(claim.created, claim.expires, allowance, at: now)
+            _ = try Freshness().judge(
+                claim.created, claim.expires, claim.lifetime, allowance, at: now)
         } catch {
             cause = Cause.ofClock(claim, allowance, now)
             throw error
@@ -111,8 +112,8 @@ package struct Explanation: Sendable {
         if let keyID = question.keyID, keyID != claim.keyID {
             throw Refusal(.unknownKey, "the request names key \(claim.keyID); expected \(keyID)")
         }
-        let keys = [question.key, question.nextKey].compactMap { $0 }
-        guard keys.contains(where: { Verify.compare(claim, $0, workspace) == .equal }) else {
+        let candidate = Candidate(key: question.key, nextKey: question.nextKey, release: nil)
+        guard try Verify.signer(of: claim, request, scheme, candidate, &workspace) != nil else {
             throw Refusal(.badSignature, "another secret, or something that is covered was changed")
         }
         return claim

@@ -106,7 +106,7 @@ struct Component: BitwiseCopyable {
     func objection(on side: Side) -> StaticString? {
         if parameters.contains(.unknown) { return "has a parameter that is not known here, or one twice" }
         if parameters.contains(.trailer) { return "is of trailers, which are not forwarded" }
-        if side == .request, parameters.contains(.request) { return "is of a request that this message answers; it is none" }
+        if side == .request, parameters.contains(.request) { return "is for answers to a request" }
         if side == .request, kind == .status { return "is of responses" }
         if kind == .unknown { return "is not known here" }
         if parameters.contains(.name) != (kind == .queryParam) {

@@ -42,7 +42,8 @@ extension SignatureBase {
             throw problem(error, component)
         }
         guard isFound else {
-            throw Refusal(.badSignature, "the signature covers \(identifier(component)), which the message does not have")
+            throw Refusal(
+                .badSignature, "the signature covers \(identifier(component)), which the message does not have")
         }
     }
 
@@ -52,7 +53,8 @@ extension SignatureBase {
     ) throws(Refusal) {
         guard let kind = StructuredField.Kind.registered(for: message.head.span.extracting(component.name.range)) else {
             throw Refusal(
-                .badSignature, "component \(identifier(component)): the type of this field is not known here; expected no sf")
+                .badSignature,
+                "component \(identifier(component)): the type of this field is not known here; expected no sf")
         }
         scratch.clear()
         append(component, of: source, to: &scratch)
@@ -66,7 +68,8 @@ extension SignatureBase {
     private func problem(_ problem: StructuredField.Problem, _ component: Component) -> Refusal {
         Refusal(
             .badSignature,
-            "component \(identifier(component)): expected \(problem.expected) at byte \(problem.at) of the field's value")
+            "component \(identifier(component)): expected \(problem.expected) at byte \(problem.at) of the field's value"
+        )
     }
 
     private func identifier(_ component: Component) -> String {

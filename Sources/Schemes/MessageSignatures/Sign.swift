@@ -16,7 +16,8 @@ extension MessageSignatures {
         let keyID = credentials.keyID
         draft.set(
             "Signature-Input",
-            "app=(\(list));created=\(at);nonce=\"\(nonce)\";keyid=\"\(keyID)\";alg=\"\(algorithm)\";tag=\"countersign\"")
+            "app=(\(list));created=\(at);nonce=\"\(nonce)\";keyid=\"\(keyID)\";alg=\"\(algorithm)\";tag=\"countersign\""
+        )
         // Read back as a receiver would: what does not parse must not be signed.
         draft.set("Signature", "app=::")
         let request = draft.request()

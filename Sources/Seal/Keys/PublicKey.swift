@@ -60,12 +60,14 @@ package final class PublicKey: Sendable {
         switch (try key.algorithm(), wanted) {
         case (let own?, nil): return own
         case (let own?, let wanted?):
-            guard own == wanted else { throw KeyProblem("a key for \(wanted.rawValue); this one is for \(own.rawValue)") }
+            guard own == wanted else {
+                throw KeyProblem("a key for \(wanted.rawValue); this one is for \(own.rawValue)")
+            }
             return own
         case (nil, .rsaPSS?): return .rsaPSS
         case (nil, .rsaV15?): return .rsaV15
         case (nil, let wanted?): throw KeyProblem("a key for \(wanted.rawValue); this one is for RSA")
-        case (nil, nil): throw KeyProblem("the algorithm to be named for an RSA key: rsa-pss-sha512 or rsa-v1_5-sha256")
+        case (nil, nil): throw KeyProblem("an RSA key's algorithm to be named: rsa-pss-sha512 or rsa-v1_5-sha256")
         }
     }
 
