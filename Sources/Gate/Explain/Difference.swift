@@ -16,7 +16,11 @@ package struct Difference: Sendable, Equatable {
 
     /// Nil where both are the same.
     init?(signed: Spelling, received: Spelling) {
-        self.init(signed: signed.text.shown, received: received.text.shown, scheme: received.scheme)
+        if !received.canonicalRequest.isEmpty, signed.canonicalRequest != received.canonicalRequest {
+            self.init(signed: signed.canonicalRequest, received: received.canonicalRequest, scheme: received.scheme)
+        } else {
+            self.init(signed: signed.text.shown, received: received.text.shown, scheme: received.scheme)
+        }
     }
 
     /// Two strings to sign, without their secrets.
@@ -58,7 +62,10 @@ package struct Difference: Sendable, Equatable {
         let words: [String]
         switch scheme {
         case .messageSignatures: return Array(text.prefix { $0 != UInt8(ascii: ":") }).text
-        case .sigV4: words = ["algorithm", "time", "scope", "hash of the canonical request"]
+        case .sigV4:
+            // Of the canonical request, whose fields have their names before them.
+            if line > 2, let colon = text.firstIndex(of: UInt8(ascii: ":")) { return Array(text[..<colon]).text }
+            words = ["method", "path", "query"]
         case .authV1, .authV2: words = ["method", "path", "parameters"]
         case .authV4: words = ["method", "URL", "parameters"]
         case .formMD5: words = []

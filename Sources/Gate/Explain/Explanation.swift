@@ -26,6 +26,9 @@ package struct Explanation: Sendable {
     /// The string to sign of the request as it was received, with a mark for the secret; nil where it has none.
     package private(set) var spelled: [UInt8]?
 
+    /// sigv4's canonical request, likewise.
+    package private(set) var canonicalRequest: [UInt8]?
+
     /// What is known by who asks.
     package struct Question: Sendable {
         package var scheme: SchemeName
@@ -106,8 +109,9 @@ package struct Explanation: Sendable {
             throw Refusal(.unsigned, "no signs of \(question.scheme.rawValue) in this request")
         }
         try scheme.spell(claim, request, &workspace)
-        note(claim, request, workspace.text)
+        note(claim, request, workspace)
         spelled = Array(workspace.text.shown.utf8)
+        if claim.scheme == .sigV4 { canonicalRequest = Array(workspace.canonicalRequest.utf8) }
         notes = claim.shortfalls.descriptions
         if let keyID = question.keyID, keyID != claim.keyID {
             throw Refusal(.unknownKey, "the request names key \(claim.keyID); expected \(keyID)")

@@ -62,7 +62,7 @@ struct Inquiry: ~Copyable {
         let asWritten =
             mended.written.isEmpty ? received.text : received.text.replacing(mended.written, with: mended.original)
         for text in [asWritten, received.text] {
-            let spelling = Spelling(scheme: received.scheme, claim: received.claim, draft: received.draft, text: text)
+            let spelling = received.with(text)
             if let reading = holds(spelling) { return (reading.mistake, ()) }
             if let cause = mac(spelling) ?? self.text(spelling) { return (cause, ()) }
         }
@@ -89,7 +89,7 @@ struct Inquiry: ~Copyable {
         for mistake in mistakes {
             guard case .text(let undo) = mistake.undo else { continue }
             for text in undo(received) where text != received.text {
-                let other = Spelling(scheme: received.scheme, claim: received.claim, draft: received.draft, text: text)
+                let other = received.with(text)
                 guard let reading = holds(other) else { continue }
                 return Cause(mistake, difference: Difference(signed: other, received: received)).and(reading)
             }
@@ -152,7 +152,8 @@ struct Inquiry: ~Copyable {
             guard let claim = try scheme.claim(in: request, by: policy, &workspace) else { return nil }
             try scheme.spell(claim, request, &workspace)
             let text = Text(bytes: workspace.text.bytes.array, secretAt: workspace.text.secretOffset)
-            return Spelling(scheme: scheme.name, claim: claim, draft: draft, text: text)
+            let canonical = scheme.name == .sigV4 ? [UInt8](workspace.canonicalRequest) : []
+            return Spelling(scheme: scheme.name, claim: claim, draft: draft, text: text, canonicalRequest: canonical)
         } catch {
             return nil
         }

@@ -40,7 +40,7 @@ struct Mistake: Sendable {
 
     /// Every mistake that is known, the likelier of two that look alike first.
     static let all: [Mistake] =
-        keys + spellings + paths + queries + hosts + fields + bodies + parameters + algorithms + repairs
+        keys + spellings + sigV4 + auth + paths + queries + hosts + fields + bodies + parameters + algorithms + repairs
 
     static func those(of scheme: SchemeName) -> [Mistake] { all.filter { $0.schemes.contains(scheme) } }
 }
@@ -65,6 +65,13 @@ struct Spelling: Sendable {
     let claim: Claim
     let draft: Draft
     let text: Text
+    /// sigv4: what the string to sign ends in the hash of; otherwise empty.
+    var canonicalRequest: [UInt8] = []
+
+    /// The same request with another string to sign.
+    func with(_ text: Text) -> Spelling {
+        Spelling(scheme: scheme, claim: claim, draft: draft, text: text, canonicalRequest: canonicalRequest)
+    }
 }
 
 /// A MAC made in another way than the key's.

@@ -4,20 +4,20 @@ import CountersignWire
 
 extension Explanation {
     /// What a claim says, the string to sign and its parts, and the digests, as people may see them.
-    mutating func note(_ claim: Claim, _ request: Request, _ text: borrowing StringToSign) {
+    mutating func note(_ claim: Claim, _ request: Request, _ workspace: borrowing Workspace) {
         add("claim", Explanation.describe(claim))
-        let shown = text.shown
+        let shown = workspace.text.shown
         switch claim.scheme {
         case .messageSignatures: add("components", shown.split(separator: "\n").dropLast().joined(separator: "\n"))
         case .formMD5: add("parameters", shown.split(separator: "&").joined(separator: "\n"))
         case .authV1, .authV2, .authV4:
             let parameters = shown.split(separator: "\n", maxSplits: 2, omittingEmptySubsequences: false).last ?? ""
             add("parameters", parameters.split(separator: "&").joined(separator: "\n"))
-        case .sigV4: break
+        case .sigV4: add("canonical request", workspace.canonicalRequest)
         }
         add("string to sign", shown)
         if claim.scheme != .formMD5 {
-            add("SHA-256 of the string to sign", Hex.encode(SHA256.digest(text.bytes.span).span))
+            add("SHA-256 of the string to sign", Hex.encode(SHA256.digest(workspace.text.bytes.span).span))
         }
         if !request.body.isEmpty { add("SHA-256 of the body", Explanation.bodyDigest(request.body)) }
     }

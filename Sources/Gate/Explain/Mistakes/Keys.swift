@@ -32,7 +32,10 @@ extension Mistake {
             mend: "text:, hex: and base64url: are not part of the secret",
             .secret { secret in
                 let (digits, letters) = (Hex.encode(secret.span), Base64.encode(secret.span, .url))
-                return [[UInt8]("text:") + secret, [UInt8]("hex:\(digits)"), [UInt8]("base64url:\(letters)")]
+                return [
+                    [UInt8]("text:") + secret, [UInt8]("hex:\(digits)"), [UInt8]("base64url:\(letters)"),
+                    [UInt8]("AWS4") + secret,
+                ]
             }),
         Mistake(
             "secret-empty", "an empty secret was used",
