@@ -47,10 +47,25 @@ package final class Gate: Sendable {
         return caller
     }
 
-    /// Why a request was refused, where the app that it names wants its callers told (policy `debug`); nil for all
-    /// others. Reads the claim once more, so that the way of a good request carries nothing for it.
-    nonisolated(nonsending) package func explanation(of refusal: Refusal, for request: Request) async -> Explanation? {
-        guard let release = await release(named: request), release.policy.detail == .exact else { return nil }
+    /// The release that a refused request names, rightly or not: its policy says how exact the answer is, and the meter
+    /// counts it there. Reads the claim once more, so that the way of a good request carries nothing for it.
+    nonisolated(nonsending) package func release(namedByRefused request: Request) async -> ReleaseKey? {
+        let work = workspaces.take()
+        defer { workspaces.put(back: work) }
+        guard let claim = try? schemes.claim(in: request, &work.space), let key = try? await keys.key(for: claim) else {
+            return nil
+        }
+        return key.release
+    }
+
+    /// Why a request was refused, where the app of the release that it names wants its callers told (policy `debug`);
+    /// nil for all others, for whom none of this work is done.
+    nonisolated(nonsending) package func explanation(
+        of refusal: Refusal, for request: Request, named: ReleaseKey?
+    ) async -> Explanation? {
+        var release = named
+        if release == nil { release = await self.release(nearlyNamedBy: request) }
+        guard let release, release.policy.detail == .exact else { return nil }
         var question = Explanation.Question(
             scheme: release.scheme, keyID: release.id, key: release.key, at: clock.now, policy: release.policy)
         question.nextKey = release.nextKey
@@ -61,11 +76,8 @@ package final class Gate: Sendable {
         return refusal.code == .unknownKey && explanation.cause == nil ? nil : explanation
     }
 
-    /// The release whose key id the request carries, well formed or not.
-    nonisolated(nonsending) private func release(named request: Request) async -> ReleaseKey? {
-        let work = workspaces.take()
-        defer { workspaces.put(back: work) }
-        if let claim = try? schemes.claim(in: request, &work.space) { return try? await keys.key(for: claim).release }
+    /// The release of a key id that is found although the claim around it cannot be read.
+    nonisolated(nonsending) private func release(nearlyNamedBy request: Request) async -> ReleaseKey? {
         for (scheme, id) in SentPlace.keyIDs(in: request, schemes) {
             if let release = try? await keys.release(of: id), release.scheme == scheme { return release }
         }

@@ -26,6 +26,10 @@ package struct Coverage: Sendable, Equatable {
         case formParameters = "form parameters"
         /// How those are written: order, percent-encoding, `+` for a space.
         case formSpelling = "spelling of form parameters"
+        /// Names and values of a JSON body's outermost members, the containers among these as they are written.
+        case jsonMembers = "members of a JSON body"
+        /// How those are written: order, white space, escapes, and the type of a value.
+        case jsonSpelling = "spelling of a JSON body"
     }
 
     package var covered: [Part]

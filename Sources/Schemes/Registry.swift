@@ -7,7 +7,9 @@ package struct Registry: Sendable {
     package init(_ schemes: [any Scheme]) { self.schemes = schemes }
 
     /// Every scheme there is; an app's policy says which of them may speak for it.
-    package static let standard = Registry([MessageSignatures(), SigV4(), FormMD5()])
+    package static let standard = Registry([
+        MessageSignatures(), SigV4(), FormMD5(), AuthV1(), AuthV2(), AuthV4(),
+    ])
 
     package func scheme(named name: SchemeName) -> (any Scheme)? {
         for scheme in schemes where scheme.name == name { return scheme }
@@ -34,14 +36,14 @@ package struct Registry: Sendable {
 
     /// How to answer this request, whatever becomes of it.
     package func dialect(for request: Request) -> AnswerDialect {
-        var fallback = AnswerDialect.problem
+        var fallback: AnswerDialect?
         for scheme in schemes {
             switch scheme.trace(in: request) {
             case .present: return scheme.dialect
-            case .outOfReach: fallback = scheme.dialect
+            case .outOfReach: fallback = fallback ?? scheme.dialect
             case .absent: continue
             }
         }
-        return fallback
+        return fallback ?? .problem
     }
 }

@@ -8,7 +8,8 @@ package struct Workspace: ~Copyable, Sendable {
     /// message-signatures: the signature that was chosen, and what it names.
     var signature = SignatureInput()
     var components: [Component] = []
-    /// form-md5: the parameters, decoded into `decoded`, sorted by name.
+    /// form-md5, auth-v1, auth-v2: the parameters, decoded into `decoded`, sorted by name. auth-v4: the body's members,
+    /// their values as they are signed.
     var parameters: [FormParameter] = []
     var decoded = ByteBuffer(capacity: 4096)
     var sigV4 = SigV4Space()

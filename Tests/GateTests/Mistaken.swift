@@ -16,6 +16,8 @@ struct Mistaken {
     var seen: Draft
     /// The string to sign, as the signer spells it; `<secret>` stands for the secret.
     var text: (String) -> String = { $0 }
+    /// sigv4's canonical request, as the signer spells it.
+    var canonical: ((String) -> String)?
     var secret = Array(Mistaken.secretText.utf8)
     var mac: ((_ text: [UInt8], _ secret: [UInt8]) -> [UInt8])?
     var encoded: (([UInt8]) -> String)?
@@ -35,8 +37,16 @@ struct Mistaken {
             authority: "api.example.com:8443")
         switch scheme {
         case .formMD5: draft.body = Array("name=Jo%20Ann&city=K%C3%B6ln&empty=&zip=50667".utf8)
-        default:
-            draft.body = Array("{\"b\":[1,2.50,\"x/y\"],\"a\":{\"name\":\"Zoë\"}}".utf8)
+        case .authV1, .authV2:
+            draft.target = Array("/a%20b/c/?name=Jo%20Ann&City=K%C3%B6ln&empty=&zip=50667".utf8)
+            draft.body = Array("{\"a\":[1,2.50],\"b\":\"x/y\"}".utf8)
+            draft.set("Content-Type", "application/json")
+        case .authV4:
+            draft.body = Array(
+                "{\"name\":\"Jo Ann\",\"City\":\"K\u{F6}ln\",\"list\":[1, 2],\"n\":1.50,\"none\":null}".utf8)
+            draft.set("Content-Type", "application/json")
+        case .messageSignatures, .sigV4:
+            draft.body = Array("{\"b\":[1,2.50,\"x/y\"],\"a\":{\"name\":\"Zo\u{EB}\"}}".utf8)
             draft.set("Content-Type", "application/json")
         }
         return draft
@@ -46,11 +56,11 @@ struct Mistaken {
         let spelled = try sign(seen)
         var draft = try sign(sent).draft
         // Digests, and what the signature says of itself, are those of the request that was signed.
-        for name in ["content-digest", "signature-input"] {
+        for name in ["content-digest", "signature-input", "x-amz-content-sha256"] {
             guard let field = spelled.draft.fields.first(where: { $0.name.lowercased() == name }) else { continue }
             draft.set(field.name, String(decoding: field.value, as: UTF8.self))
         }
-        let plain = text(spelled.text)
+        let plain = text(canonical.map { Mistaken.text(spelled.text, ending: $0(spelled.canonical)) } ?? spelled.text)
         let withSecret = plain.replacing("<secret>", with: String(decoding: secret, as: UTF8.self))
         let bytes = mac?(Array(withSecret.utf8), secret) ?? Mistaken.mac(scheme, withSecret, secret)
         let isBase64 = scheme == .messageSignatures
@@ -62,13 +72,23 @@ struct Mistaken {
     }
 
     private static func mac(_ scheme: SchemeName, _ text: String, _ secret: [UInt8]) -> [UInt8] {
-        let text = Array(text.utf8)
-        return scheme == .formMD5
-            ? OtherHash.md5.digest(text.span) : OtherHash.sha256.hmac(key: secret.span, text.span)
+        let bytes = Array(text.utf8)
+        if scheme == .formMD5 { return OtherHash.md5.digest(bytes.span) }
+        guard scheme == .sigV4 else { return OtherHash.sha256.hmac(key: secret.span, bytes.span) }
+        let scope = text.split(separator: "\n").first { $0.contains("/aws4_request") } ?? ""
+        let key = scope.split(separator: "/").reduce(Array("AWS4".utf8) + secret) { key, word in
+            OtherHash.sha256.hmac(key: key.span, Array(word.utf8).span)
+        }
+        return OtherHash.sha256.hmac(key: key.span, bytes.span)
+    }
+
+    private static func text(_ text: String, ending canonical: String) -> String {
+        let lines = text.split(separator: "\n").dropLast().map(String.init)
+        return (lines + [Hex.encode(SHA256.digest(Array(canonical.utf8).span).span)]).joined(separator: "\n")
     }
 
     /// The signed draft, its string to sign, and its signature as it is written.
-    private func sign(_ draft: Draft) throws -> (draft: Draft, text: String, signature: String) {
+    private func sign(_ draft: Draft) throws -> (draft: Draft, text: String, canonical: String, signature: String) {
         let scheme = try #require(Registry.standard.scheme(named: self.scheme))
         let credentials = Credentials(
             keyID: try #require(KeyID("r_test")), key: SigningKey(Secret(copying: secret.span)), platform: "ios",
@@ -82,7 +102,8 @@ struct Mistaken {
         let isBase64 = self.scheme == .messageSignatures
         let mac = claim.mac
         return (
-            signed, workspace.text.shown, isBase64 ? Base64.encode(mac.span, .standard) : Hex.encode(mac.span)
+            signed, workspace.text.shown, workspace.canonicalRequest,
+            isBase64 ? Base64.encode(mac.span, .standard) : Hex.encode(mac.span)
         )
     }
 

@@ -45,7 +45,8 @@ enum Mutation {
         case .namedFields:
             let others: Set = ["host", "content-length", "signature-input", "signature", "authorization"]
             return fields { !others.contains($0) }.flatMap { [$0.name, $0.value] }
-        case .body, .transport, .otherFields, .formSpelling, .pathSpelling, .querySpelling, .fieldSpelling:
+        case .body, .transport, .otherFields, .formSpelling, .pathSpelling, .querySpelling, .fieldSpelling, .jsonMembers,
+            .jsonSpelling:
             return []
         }
     }

@@ -8,7 +8,8 @@ extension Mistake {
         Mistake(
             "old-string-to-sign", "the string to sign is that of another auth version",
             mend: "spell the string to sign of the version that auth_version or X-Auth-Version names",
-            of: [.authV1, .authV2, .authV4], .text { spelling in
+            of: [.authV1, .authV2, .authV4],
+            .text { spelling in
                 switch spelling.scheme {
                 case .authV1: [version2(spelling)]
                 case .authV2: version1(spelling)
@@ -16,8 +17,10 @@ extension Mistake {
                 }
             }),
         Mistake(
-            "other-url", "the URL was signed without its scheme and host, without its query, or without its default port",
-            mend: "sign the whole URL as the client requests it", of: [.authV4], .text { spelling in
+            "other-url",
+            "the URL was signed without its scheme and host, without its query, or without its default port",
+            mend: "sign the whole URL as the client requests it", of: [.authV4],
+            .text { spelling in
                 let draft = spelling.draft
                 let port = draft.transport == .tls ? ":443" : ":80"
                 let lines = spelling.text.bytes.split(at: .newline)
@@ -26,25 +29,32 @@ extension Mistake {
                 let others = [
                     draft.path, draft.target, Array(lines[1].prefix { $0 != .question }),
                     [UInt8](url.replacing(draft.authority, with: draft.authority + port)),
-                    [UInt8](draft.authority) + draft.target, [UInt8](url.replacing(draft.authority, with: draft.authority.lowercased())),
+                    [UInt8](draft.authority) + draft.target,
+                    [UInt8](url.replacing(draft.authority, with: draft.authority.lowercased())),
                 ]
                 return others.map { Text(bytes: Array([lines[0], $0, lines[2]].joined(separator: [.newline]))) }
             }),
         Mistake(
             "values-not-encoded", "the values of the body were signed without percent-encoding",
-            mend: "percent-encode names and values before they are signed", of: [.authV4], .text { spelling in
+            mend: "percent-encode names and values before they are signed", of: [.authV4],
+            .text { spelling in
                 let text = ParameterText(spelling)
-                return [{ Escapes.decode($0) }, { Escapes.form(Escapes.decode($0)) }, Escapes.lowerCase, { Escapes.component(Escapes.decode($0)) }]
-                    .map { text.mapped(name: $0, value: $0) }
+                return [
+                    { Escapes.decode($0) }, { Escapes.form(Escapes.decode($0)) }, Escapes.lowerCase,
+                    { Escapes.component(Escapes.decode($0)) },
+                ]
+                .map { text.mapped(name: $0, value: $0) }
             }),
         Mistake(
             "digest-missing", "the digest of the body was signed and not sent",
-            mend: "send body_md5 where it is signed, with an empty body too", of: [.authV1], .request { draft in
+            mend: "send body_md5 where it is signed, with an empty body too", of: [.authV1],
+            .request { draft in
                 guard let query = draft.query, !draft.isForm else { return [] }
                 var hash = MD5()
                 hash.update(draft.body.span)
                 let digest = Hex.encode(hash.finish().span)
-                return query.contains([UInt8]("body_md5=")) ? [] : [draft.with(\.target, draft.target + [UInt8]("&body_md5=\(digest)"))]
+                return query.contains([UInt8]("body_md5="))
+                    ? [] : [draft.with(\.target, draft.target + [UInt8]("&body_md5=\(digest)"))]
             }),
     ]
 
@@ -69,7 +79,8 @@ extension Mistake {
         let time = spelling.draft.value(of: "x-auth-timestamp") ?? []
         return [
             [lines[0], lines[1], spelling.draft.body], [lines[0], spelling.draft.path, spelling.draft.body],
-            [lines[0], lines[1], time, lines[2]], [lines[0], lines[1], lines[2], time], [lines[0], spelling.draft.path, lines[2]],
+            [lines[0], lines[1], time, lines[2]], [lines[0], lines[1], lines[2], time],
+            [lines[0], spelling.draft.path, lines[2]],
         ].map { Text(bytes: Array($0.joined(separator: [.newline]))) }
     }
 

@@ -31,7 +31,9 @@ extension Mistake {
                 }
                 let backwards = Array(text.parts.reversed())
                 let wholes = text.parts.sorted { $0.lexicographicallyPrecedes($1) }
-                return [text.parts, asSent, folded, backwards, wholes].flatMap { text.unsorted($0) + [text.text(of: $0)] }
+                return [text.parts, asSent, folded, backwards, wholes].flatMap {
+                    text.unsorted($0) + [text.text(of: $0)]
+                }
             }),
         Mistake(
             "empty-left-out", "parameters without a value were sent and not signed",

@@ -8,7 +8,8 @@ extension Mistake {
         Mistake(
             "path-encoded-once", "the path was put into the canonical request as it was sent, or encoded otherwise",
             mend: "outside of S3 each segment is percent-encoded once more, after it was encoded for sending",
-            of: [.sigV4], .text { spelling in
+            of: [.sigV4],
+            .text { spelling in
                 spelling.canonical { lines in
                     let path = spelling.draft.path
                     let segments = path.split(at: .slash)
@@ -31,13 +32,16 @@ extension Mistake {
             }),
         Mistake(
             "payload-hash", "another hash of the body was put into the canonical request than was sent",
-            mend: "the last line is the SHA-256 of the body in lower-case hexadecimal digits, as in X-Amz-Content-Sha256",
-            of: [.sigV4], .text { spelling in
+            mend:
+                "the last line is the SHA-256 of the body in lower-case hexadecimal digits, as in X-Amz-Content-Sha256",
+            of: [.sigV4],
+            .text { spelling in
                 let digest = SHA256.digest(spelling.draft.body.span)
                 let empty = SHA256.digest([UInt8]().span)
                 let last = [
                     "UNSIGNED-PAYLOAD", Hex.encode(empty.span), Hex.encode(digest.span),
-                    Hex.encode(digest.span).uppercased(), Base64.encode(digest.span, .standard), spelling.draft.body.text,
+                    Hex.encode(digest.span).uppercased(), Base64.encode(digest.span, .standard),
+                    spelling.draft.body.text,
                 ]
                 return spelling.canonical { lines in
                     last.map { lines.dropLast() + [[UInt8]($0)] }
@@ -53,7 +57,8 @@ extension Mistake {
         Mistake(
             "canonical-lines", "a line of the canonical request is missing or one too many",
             mend: "an empty line follows the last field, even where there is no query; none follows the hash",
-            of: [.sigV4], .text { spelling in
+            of: [.sigV4],
+            .text { spelling in
                 spelling.canonical { lines in
                     let blank = lines.count - 3
                     return [
@@ -75,7 +80,8 @@ extension Mistake {
         Mistake(
             "old-string-to-sign", "the string to sign is that of Signature Version 2",
             mend: "spell it as Signature Version 4 does: algorithm, time, scope, hash of the canonical request",
-            of: [.sigV4], .text { spelling in
+            of: [.sigV4],
+            .text { spelling in
                 let draft = spelling.draft
                 let query = Pairs(draft.query ?? []).orders.first ?? []
                 let lines = [[UInt8](draft.method), [UInt8](draft.authority.lowercased()), draft.path, query]
@@ -84,7 +90,8 @@ extension Mistake {
         Mistake(
             "key-derivation", "the key was derived otherwise",
             mend: "HMAC in turn \"AWS4\" and the secret over the date, then the region, the service and aws4_request",
-            of: [.sigV4], .mac { text, secret in
+            of: [.sigV4],
+            .mac { text, secret in
                 let lines = text.bytes.split(at: .newline)
                 guard lines.count == 4 else { return [] }
                 let scope = lines[2].split(at: .slash)
@@ -99,7 +106,8 @@ extension Mistake {
                     OtherMAC(name: "without AWS4 before the secret", bytes: mac(secret, scope)),
                     OtherMAC(name: "without aws4_request", bytes: mac(prefixed, scope.dropLast())),
                     OtherMAC(name: "in the reverse order", bytes: mac(prefixed, scope.reversed())),
-                    OtherMAC(name: "with the whole time for the date", bytes: mac(prefixed, [lines[1]] + scope.dropFirst())),
+                    OtherMAC(
+                        name: "with the whole time for the date", bytes: mac(prefixed, [lines[1]] + scope.dropFirst())),
                 ]
             }),
     ]
