@@ -42,6 +42,16 @@ package final class LiveKeys: KeySource, @unchecked Sendable {
         return lock.read { snapshot.keys[id] }
     }
 
+    nonisolated(nonsending) package func siblings(of release: ReleaseKey) async throws(Fault) -> [ReleaseKey] {
+        others(beside: release)
+    }
+
+    /// The same, without suspending: the newest by version first, and no more than an explanation will try.
+    package func others(beside release: ReleaseKey) -> [ReleaseKey] {
+        let all = lock.read { snapshot.keys.values.filter { release.isSibling(of: $0) } }
+        return Array(all.sorted { ($0.version, $0.id.description) > ($1.version, $1.id.description) }.prefix(64))
+    }
+
     /// The longest window, in seconds, of any policy, over the schemes whose requests are remembered.
     package var longestWindow: Int { lock.read { snapshot.longestWindow } }
 
@@ -116,5 +126,11 @@ extension SchemeName {
         case .messageSignatures, .sigV4, .formMD5, .authV1: true
         case .authV2, .authV4: false
         }
+    }
+}
+
+extension ReleaseKey {
+    fileprivate func isSibling(of other: ReleaseKey) -> Bool {
+        app == other.app && scheme == other.scheme && id != other.id
     }
 }

@@ -117,9 +117,10 @@ final class Gateway: Handler, @unchecked Sendable {
         let isRequest = !request.method.isEmpty
         let named = isRequest ? await gate.release(namedByRefused: request) : nil
         count(refusal, event.caller, named: named, request)
+        let explanation = isRequest ? await gate.explanation(of: refusal, for: request, named: named) : nil
         let plain = RefusalAnswer.make(
-            refusal, dialect: isRequest ? gate.dialect(for: request) : .problem,
-            detail: named?.policy.detail ?? .coarse, event: event.id, now: clock.now)
+            refusal, dialect: isRequest ? gate.dialect(for: request) : .problem, explanation, event: event.id,
+            now: clock.now)
         guard isRequest, gate.isOfMessageSignatures(request) else { return await exchange.respond(plain) }
         let standing = await gate.standing(of: request)
         let answer = AnswerSigning.asking(plain, for: refusal, of: request, standing, event.id)
