@@ -98,3 +98,10 @@ if Context.environment["COUNTERSIGN_FUZZ"] == "1" {
             exclude: ["Seeds"],
             swiftSettings: settings))
 }
+
+// Measures and does nothing else; script/timing asks for it.
+if Context.environment["COUNTERSIGN_TIMING"] == "1" {
+    package.targets.append(
+        .executableTarget(
+            name: "timing", dependencies: ["CountersignSeal"], path: "Benchmarks/Timing", swiftSettings: settings))
+}

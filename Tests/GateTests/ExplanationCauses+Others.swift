@@ -14,7 +14,12 @@ extension CauseRow {
             CauseRow("path-without-slash", scheme) { $0.seen.target { $0.replacing("/?", with: "?") } },
             CauseRow("path-with-slash", scheme) { $0.sent.target { $0.replacing("/?", with: "?") } },
             CauseRow("path-prefix", scheme) { $0.sent.target { "/api\($0)" } },
-            CauseRow("line-ends", scheme) { $0.text = { $0.replacing("\n", with: "\r\n") } },
+            // With other line ends sigv4's text names no scope, and so no key.
+            CauseRow("line-ends", scheme) {
+                $0.text = {
+                    $0.replacing("\n", with: scheme == .sigV4 ? "\n" : "\r\n") + (scheme == .sigV4 ? "\n" : "")
+                }
+            },
             CauseRow("line-ends", scheme) { $0.text = { $0 + "\n" } },
             CauseRow("hmac-arguments", scheme) { $0.mac = { OtherHash.sha256.hmac(key: $0.span, $1.span) } },
             CauseRow("milliseconds", scheme) { $0.at *= scheme == .sigV4 ? 1 : 1000 },
@@ -26,10 +31,6 @@ extension CauseRow {
     private static let sigV4: [CauseRow] = [
         CauseRow("path-encoded-once", .sigV4) {
             $0.canonical = { $0.replacing("/a%2520b/c%252Fd/", with: "/a%20b/c%2Fd/") }
-        },
-        CauseRow("path-decoded", .sigV4) {
-            $0.seen.target { $0.replacing("a%20b", with: "a+b") };
-            $0.sent.target { $0.replacing("a%20b", with: "a%2Bb") }
         },
         CauseRow("plus-for-space", .sigV4) {
             $0.sent.target { $0.replacing("c+d%20e", with: "c+d+e") };

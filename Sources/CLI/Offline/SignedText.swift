@@ -21,11 +21,11 @@ struct SignedText {
     init(_ bytes: [UInt8]) { self.bytes = bytes }
 
     func compared(with explanation: Explanation?, _ desk: Desk) -> Comparison {
-        guard let received = explanation?.spelled else { return .nothing }
+        guard let spelled = explanation?.spelled else { return .nothing }
         let signed = desk.scheme == .formMD5 ? masked(desk) : bytes
         // The canonical request is where sigv4's differences are; its hash alone tells nothing.
         let isCanonical = desk.scheme == .sigV4 && !bytes.starts(with: Array("AWS4-HMAC-SHA256".utf8))
-        let received = isCanonical ? explanation?.canonicalRequest ?? received : received
+        let received = isCanonical ? explanation?.canonicalRequest ?? spelled : spelled
         if signed == received { return .same }
         if signed == received + [0x0A] { return .sameButForLastNewline }
         guard var difference = Difference(signed: signed, received: received, scheme: desk.scheme) else { return .same }

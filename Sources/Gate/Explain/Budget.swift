@@ -3,11 +3,13 @@ import CountersignSchemes
 /// How much an explanation may cost: it runs where requests are served, and whoever makes mistakes on purpose must not
 /// be able to buy more than this with one.
 struct Budget {
-    /// Hypotheses. Twice what the single mistakes of one request come to; the rest is for pairs.
-    private var trials = 400
-    /// Bytes of strings to sign: some 20 ms of hashing.
-    private var bytes = 8 << 20
+    /// Hypotheses. Somewhat more than the single mistakes of one request come to; the rest is for pairs.
+    private var trials = 320
+    /// Bytes of strings to sign: some 10 ms of hashing.
+    private var bytes = 4 << 20
 
+    /// Requests of one mistake that a second one is tried on.
+    static let kept = 2
     /// Bodies beyond this are not read as JSON or forms, nor written anew.
     static let body = 64 << 10
     /// What a compressed body may become: as much as the gateway holds.

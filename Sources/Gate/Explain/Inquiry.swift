@@ -116,21 +116,24 @@ struct Inquiry: ~Copyable {
     /// One mistake, then two at once.
     private mutating func request(_ received: Spelling) -> Cause? {
         var variants: [(mistake: Mistake, index: Int, spelling: Spelling)] = []
+        var tried: Set<[UInt8]> = [received.text.bytes]
         for (index, mistake) in mistakes.enumerated() {
             guard case .request(let undo) = mistake.undo else { continue }
+            var kept = 0
             for draft in undo(received.draft) {
-                guard let other = spelling(of: draft), other.text != received.text else { continue }
+                guard let other = spelling(of: draft), tried.insert(other.text.bytes).inserted else { continue }
                 if let reading = holds(other) {
                     return Cause(mistake, difference: Difference(signed: other, received: received)).and(reading)
                 }
-                variants.append((mistake, index, other))
+                kept += 1
+                if kept <= Budget.kept { variants.append((mistake, index, other)) }
             }
         }
         for first in variants {
             for second in mistakes[(first.index + 1)...] where second.code != first.mistake.code {
                 guard case .request(let undo) = second.undo else { continue }
                 for draft in undo(first.spelling.draft) {
-                    guard let other = spelling(of: draft), other.text != first.spelling.text else { continue }
+                    guard let other = spelling(of: draft), tried.insert(other.text.bytes).inserted else { continue }
                     guard let reading = holds(other) else { continue }
                     return Cause(first.mistake, difference: Difference(signed: other, received: received))
                         .and(Cause(second)).and(reading)

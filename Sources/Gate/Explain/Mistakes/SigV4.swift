@@ -31,6 +31,13 @@ extension Mistake {
                 }
             }),
         Mistake(
+            "empty-digest-missing", "the hash of the empty body was left out of the canonical request",
+            mend: "the last line is the SHA-256 of nothing (e3b0c442…) where there is no body", of: [.sigV4],
+            .text { spelling in
+                guard spelling.draft.body.isEmpty else { return [] }
+                return spelling.canonical { lines in [lines.dropLast() + [[]], Array(lines.dropLast())] }
+            }),
+        Mistake(
             "payload-hash", "another hash of the body was put into the canonical request than was sent",
             mend:
                 "the last line is the SHA-256 of the body in lower-case hexadecimal digits, as in X-Amz-Content-Sha256",
@@ -46,13 +53,6 @@ extension Mistake {
                 return spelling.canonical { lines in
                     last.map { lines.dropLast() + [[UInt8]($0)] }
                 }
-            }),
-        Mistake(
-            "empty-digest-missing", "the hash of the empty body was left out of the canonical request",
-            mend: "the last line is the SHA-256 of nothing (e3b0c442…) where there is no body", of: [.sigV4],
-            .text { spelling in
-                guard spelling.draft.body.isEmpty else { return [] }
-                return spelling.canonical { lines in [lines.dropLast() + [[]], Array(lines.dropLast())] }
             }),
         Mistake(
             "canonical-lines", "a line of the canonical request is missing or one too many",
