@@ -70,17 +70,17 @@ extension Command {
     private static func nextKey(
         _ run: Invocation, _ release: Release, _ deployment: Deployment
     ) throws(Fault) -> NewReleaseKey {
-        guard !run.arguments.has("public-key"), !run.arguments.has("algorithm") else {
-            return try NewReleaseKey.make(run, release.scheme)
-        }
+        let algorithm = try run.algorithm()
+        let isPair = run.arguments.has("public-key") || (algorithm != nil && algorithm != .hmacSHA256)
         // The environment's secret is a signer's: it must not become a key because it happens to be there.
-        if let given = try run.secretText(), given.place != Invocation.secretVariable {
+        if !isPair, let given = try run.secretText(), given.place != Invocation.secretVariable {
             let secret = try SecretText.secret(given.text, bare: .theKeyItself, at: given.place)
             return NewReleaseKey(
                 id: release.id, material: .secret(secret),
                 shown: ("secret", String(decoding: given.text, as: UTF8.self)))
         }
-        guard try deployment.key(of: release).publicKey == nil else {
+        let hadPair = try deployment.key(of: release).publicKey != nil
+        guard isPair || algorithm != nil || !hadPair else {
             throw Fault(
                 .usage,
                 "release \(release.id) has a key pair: expected --public-key, --algorithm ed25519 for a new pair, or a secret"
