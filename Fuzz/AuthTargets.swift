@@ -47,19 +47,17 @@ import CountersignWire
 /// spelled the same from used buffers.
 @Sendable func fuzzAuth(_ bytes: Span<UInt8>) {
     let text = bytes.withUnsafeBufferPointer { Array($0) }
-    var query = Draft(method: "GET", target: Array("/a%2B?".utf8) + text, authority: "h")
+    let query = Draft(method: "GET", target: Array("/a%2B?".utf8) + text, authority: "h")
     var form = Draft(method: "POST", target: Array("/a".utf8), authority: "h")
     form.set("Content-Type", "application/x-www-form-urlencoded")
     form.body = text
-    let object = query
-    query.method = "PUT"
     var members = Draft(method: "POST", target: Array("/a".utf8), authority: "h")
     for (name, value) in [("Version", "4"), ("Client-ID", "k"), ("Timestamp", "1"), ("Signature", mac)] {
         members.set("X-Auth-\(name)", value)
     }
     members.body = text
     var workspace = Workspace()
-    for draft in [query, form, object, members] {
+    for draft in [query, form, members] {
         let request = draft.request()
         for scheme in [AuthV1(), AuthV2(), AuthV4()] as [any Scheme] {
             let first = spelled(request, scheme, &workspace)

@@ -56,7 +56,8 @@ enum Mutation {
         case .namedFields:
             let others: Set = ["host", "content-length", "signature-input", "signature", "authorization"]
             return fields { !others.contains($0) }.flatMap { [$0.name, $0.value] }
-        case .body, .transport, .otherFields, .formSpelling, .pathSpelling, .querySpelling, .fieldSpelling, .jsonMembers,
+        case .body, .transport, .otherFields, .formSpelling, .pathSpelling, .querySpelling, .fieldSpelling,
+            .jsonMembers,
             .jsonSpelling:
             return []
         }
@@ -113,13 +114,15 @@ enum Mutation {
         case .jsonSpelling: return rebuilt(request, body: { _ in #" { "A" : "\u0078" } "# })
         case .body: return rebuilt(request, body: { $0 + "another" })
         case .signatureParameters:
-            return rebuilt(request, timestamp: "1800000100", target: { $0.replacing("=1800000000", with: "=1800000100") })
+            return rebuilt(
+                request, timestamp: "1800000100", target: { $0.replacing("=1800000000", with: "=1800000100") })
         default: return nil
         }
     }
 
     private static func rebuilt(
-        _ request: Request, method: String? = nil, authority: String? = nil, agent: String? = nil, spaced: String? = nil,
+        _ request: Request, method: String? = nil, authority: String? = nil, agent: String? = nil,
+        spaced: String? = nil,
         timestamp: String? = nil, body: (String) -> String = { $0 }, target: (String) -> String = { $0 }
     ) -> Request {
         var draft = Draft(

@@ -95,7 +95,8 @@ enum AuthParameters {
             guard before.prefix == this.prefix else { continue }
             let name = text.extracting(this.name.range)
             guard name.matches(text.extracting(before.name.range)) else { continue }
-            guard this.isArray, text.extracting(this.written.range).matches(text.extracting(before.written.range)) else {
+            guard this.isArray, text.extracting(this.written.range).matches(text.extracting(before.written.range))
+            else {
                 throw Refusal(.malformed, "form parameters: \(name.text) twice, and no array")
             }
         }
