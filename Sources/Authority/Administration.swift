@@ -59,6 +59,17 @@ extension Deployment {
         generation.advance()
     }
 
+    /// `assignments` are `KEY=VALUE`; an empty value gives the setting back to the app.
+    package func setPolicy(_ assignments: [String], ofRelease id: KeyID) throws(Fault) {
+        var changes: [(name: String, text: String?)] = []
+        for assignment in assignments {
+            let (key, value) = try PolicyKey.changeOfRelease(assignment)
+            changes.append((key.name, value))
+        }
+        guard try store.change(id, changes) == .yes else { throw Fault(.failed, "release \(id): there is none") }
+        generation.advance()
+    }
+
     private func changes(
         _ assignments: [String], of app: AppName
     ) throws(Fault) -> [(name: String, setting: StoredSetting?)] {

@@ -1,26 +1,60 @@
+import CountersignGate
 import CountersignSchemes
 import CountersignSeal
 import CountersignWire
 
-/// What a release's row seals: a shared secret, or a public key with its algorithm.
+/// What a release's key is: a secret that its callers share, or the public half of a pair.
+package enum KeyMaterial: Sendable {
+    case secret(Secret)
+    case publicKey(PublicKey)
+}
+
+/// What a release's row seals: a shared secret, or a public key with its algorithm; as the current key or the next.
 ///
-/// Which of the two is told by the seal, which binds the kind: a public key never opens as a secret, whoever writes in the
-/// database. A public key is sealed although it is public, so that nobody without the master key can put in his own.
+/// Which of them is told by the seal, which binds the kind: a public key never opens as a secret, nor the next key as the
+/// current one, whoever writes in the database. A public key is sealed although it is public, so that nobody without the
+/// master key can put in his own.
 extension Deployment {
     func seal(_ draft: ReleaseDraft, for release: Release) -> [UInt8] {
-        guard let publicKey = draft.publicKey else { return seal(draft.secret, as: .secret(of: release)) }
-        return seal(Secret(copying: publicKey.material.span), as: .publicKey(of: release))
+        seal(draft.publicKey.map { .publicKey($0) } ?? .secret(draft.secret), as: .current, of: release)
+    }
+
+    func seal(_ material: KeyMaterial, as edition: ReleaseKey.Edition, of release: Release) -> [UInt8] {
+        switch material {
+        case .secret(let secret): seal(secret, as: .secret(of: release, edition))
+        case .publicKey(let key): seal(Secret(copying: key.material.span), as: .publicKey(of: release, edition))
+        }
     }
 
     /// What signatures of a release verify under.
     package func key(of release: Release) throws(Fault) -> SigningKey {
-        if let sealed = open(release.sealedSecret, as: .publicKey(of: release)) {
-            guard let key = sealed.withExposedBytes({ PublicKey(material: $0) }) else {
+        SigningKey(try open(release.sealedSecret, as: .current, of: release))
+    }
+
+    /// The same for the key that is to follow it; nil while there is none.
+    package func nextKey(of release: Release) throws(Fault) -> SigningKey? {
+        guard let sealed = release.sealedNextSecret else { return nil }
+        return SigningKey(try open(sealed, as: .next, of: release))
+    }
+
+    func open(_ sealed: [UInt8], as edition: ReleaseKey.Edition, of release: Release) throws(Fault) -> KeyMaterial {
+        if let opened = open(sealed, as: .publicKey(of: release, edition)) {
+            guard let key = opened.withExposedBytes({ PublicKey(material: $0) }) else {
                 throw Fault(.failed, "release \(release.id): its public key cannot be read by this build")
             }
-            return SigningKey(key)
+            return .publicKey(key)
         }
-        return SigningKey(try secret(of: release))
+        if let secret = open(sealed, as: .secret(of: release, edition)) { return .secret(secret) }
+        throw Fault(.failed, "release \(release.id): its sealed key does not open; the row was altered or moved")
+    }
+}
+
+extension SigningKey {
+    convenience init(_ material: KeyMaterial) {
+        switch material {
+        case .secret(let secret): self.init(secret)
+        case .publicKey(let key): self.init(key)
+        }
     }
 }
 
@@ -41,7 +75,15 @@ extension PublicKey {
 }
 
 extension SealBinding {
-    static func publicKey(of release: Release) -> SealBinding {
-        SealBinding(kind: "release-public-key", app: release.app.description, row: release.id.description)
+    fileprivate static func secret(of release: Release, _ edition: ReleaseKey.Edition) -> SealBinding {
+        SealBinding(
+            kind: edition == .current ? "release-secret" : "release-next-secret", app: release.app.description,
+            row: release.id.description)
+    }
+
+    fileprivate static func publicKey(of release: Release, _ edition: ReleaseKey.Edition) -> SealBinding {
+        SealBinding(
+            kind: edition == .current ? "release-public-key" : "release-next-public-key",
+            app: release.app.description, row: release.id.description)
     }
 }

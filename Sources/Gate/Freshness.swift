@@ -4,6 +4,7 @@ import CountersignWire
 /// A proof that is neither old nor from the future. Only ``Freshness`` can make one.
 package struct Fresh: ~Copyable, Sendable {
     let release: ReleaseKey
+    let edition: ReleaseKey.Edition
     /// Whole Unix seconds; nil where the scheme does not sign a time.
     let created: Int64?
     /// When it was checked.
@@ -14,6 +15,7 @@ package struct Fresh: ~Copyable, Sendable {
 
     fileprivate init(_ proof: consuming Proof, created: Int64?, now: Int64) {
         release = proof.release
+        edition = proof.edition
         replayKey = proof.replayKey
         coveredFields = proof.coveredFields
         body = proof.body

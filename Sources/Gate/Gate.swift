@@ -47,15 +47,15 @@ package final class Gate: Sendable {
         return caller
     }
 
-    /// Whether the app that a refused request names wants its callers told the exact reason. Reads the claim once more,
-    /// so that the way of a good request carries nothing for it.
-    nonisolated(nonsending) package func detail(forRefused request: Request) async -> Policy.RefusalDetail {
+    /// The release that a refused request names, rightly or not: its policy says how exact the answer is, and the meter
+    /// counts it there. Reads the claim once more, so that the way of a good request carries nothing for it.
+    nonisolated(nonsending) package func release(namedByRefused request: Request) async -> ReleaseKey? {
         let work = workspaces.take()
         defer { workspaces.put(back: work) }
         guard let claim = try? schemes.claim(in: request, &work.space), let key = try? await keys.key(for: claim) else {
-            return .coarse
+            return nil
         }
-        return key.release?.policy.detail ?? .coarse
+        return key.release
     }
 
     /// How to answer this request, whatever becomes of it.

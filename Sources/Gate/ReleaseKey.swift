@@ -15,6 +15,9 @@ package final class ReleaseKey: Sendable {
         }
     }
 
+    /// Which of the two keys that may live under one id.
+    package enum Edition: Sendable, Equatable { case current, next }
+
     package let id: KeyID
     package let app: String
     /// As the authority knows it, lower-case: `ios`, `android`, …
@@ -59,6 +62,7 @@ struct Allowance: Sendable {
     let unsignedPayload: Policy.Permission
     /// Seconds from its creation for which a presigned URL may live, whatever it says itself.
     let presignedLifetime: Int64
+    let requiredFields: RequiredFields
     /// The label of the signature that counts; nil where the message marks it, and for schemes with one signature only.
     let label: String?
 
@@ -71,6 +75,7 @@ struct Allowance: Sendable {
         presignedLifetime = Int64(max(policy.presignedLifetime ?? policy.window(for: scheme), 0))
         label = scheme == .messageSignatures ? policy.signatureLabel : nil
         publicURL = policy.publicURL.map { Array($0.utf8) }
+        requiredFields = RequiredFields(policy.requiredFields)
     }
 }
 

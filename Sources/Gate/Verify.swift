@@ -5,6 +5,7 @@ import CountersignWire
 /// Says that a signature held, and for what. Only ``Verify`` can make one, and it can be used once.
 package struct Proof: ~Copyable, Sendable {
     let release: ReleaseKey
+    let edition: ReleaseKey.Edition
     let created: Claim.Created
     /// Whole Unix seconds.
     let expires: Int64?
@@ -14,8 +15,9 @@ package struct Proof: ~Copyable, Sendable {
     let coveredFields: FieldSet
     let body: BodyExpectation
 
-    fileprivate init(_ claim: Claim, _ release: ReleaseKey, isSafe: Bool) {
+    fileprivate init(_ claim: Claim, _ release: ReleaseKey, _ edition: ReleaseKey.Edition, isSafe: Bool) {
         self.release = release
+        self.edition = edition
         created = claim.created
         expires = claim.expires
         lifetime = claim.lifetime
@@ -51,6 +53,7 @@ package struct Verify: Sendable {
         guard claim.shortfalls.isEmpty else {
             throw Refusal(.badSignature, claim.shortfalls.descriptions.joined(separator: "; "))
         }
+        try release.allowance.requiredFields.check(request, claim)
         if let contradiction = claim.contradiction(to: release.platform, release.version, workspace) {
             throw Refusal(.badSignature, contradiction)
         }
@@ -58,7 +61,7 @@ package struct Verify: Sendable {
             throw Refusal(.bodyMismatch, "the body is not signed, and app \(release.app) does not allow that")
         }
         if request.isBodyWhole { try claim.body.check(request.body.span) }
-        return Proof(claim, release, isSafe: request.isSafe)
+        return Proof(claim, release, signer === candidate.key ? .current : .next, isSafe: request.isSafe)
     }
 
     /// The key under which the claim's signature holds, for any spelling of the request; nil where it does not. The
