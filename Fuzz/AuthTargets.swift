@@ -8,7 +8,7 @@ import CountersignWire
     do throws(MalformedJSON) {
         while let member = try members.next(in: bytes) {
             precondition(member.name.range.upperBound < member.value.range.lowerBound)
-            precondition(member.value.range.upperBound < bytes.count)
+            precondition(member.value.range.upperBound <= bytes.count)
             var name: [UInt8] = []
             try JSONMembers.forEachByte(of: member.name, in: bytes) { name.append($0) }
             var value: [UInt8] = []
