@@ -81,8 +81,12 @@ extension SigV4Space {
         let first = escaped.count
         var index = 0
         while index < text.count {
+            let end = Percent.endOfUnreserved(in: text, from: index)
+            escaped.append(text.extracting(index..<end))
+            guard end < text.count else { break }
+            index = end
             let byte = text[index]
-            if Percent.isUnreserved(byte) || byte == UInt8(ascii: "+") {
+            if byte == UInt8(ascii: "+") {
                 escaped.append(byte)
                 index += 1
             } else if byte == UInt8(ascii: "%") {
