@@ -18,26 +18,26 @@ package struct GateBench: Sendable {
 
     /// Each round judges this many requests that it has not seen before.
     private let requestsARound = 100
-    private let rounds = 200
 
     package init() {}
 
     package func run() async throws -> [Figure] {
-        [
-            try await measure(
+        try await [
+            measure(
                 .messageSignatures, "12 fields, 512-byte body, digest, replay file", GateBench.message),
-            try await measure(.formMD5, "8 parameters and sign, replay file", GateBench.form),
-        ]
+            measure(.formMD5, "8 parameters and sign, replay file", GateBench.form),
+        ] + keyPairs()
     }
 
-    private func measure(
-        _ scheme: SchemeName, _ subject: String, _ draft: (Int) -> Draft
+    func measure(
+        _ scheme: SchemeName, _ subject: String, _ draft: (Int) -> Draft,
+        key: SigningKey = SigningKey(Secret(random: 32)), rounds: Int = 200
     ) async throws -> Figure {
         let now: Int64 = 1_800_000_000
         let path = try GateBench.temporaryPath()
         defer { for suffix in ["", ".lock"] { unlink(path + suffix) } }
         let replay = try ReplayFile(path: path, expecting: nil, now: now)
-        let signer = try GateBench.credentials(for: scheme)
+        let signer = try GateBench.credentials(with: key)
         let gate = try GateBench.gate(scheme, signer, replay, FixedClock(now: now))
         let writer = Registry.standard.scheme(named: scheme)
 
@@ -68,7 +68,7 @@ package struct GateBench: Sendable {
 
     // MARK: What is judged
 
-    private static func message(_ number: Int) -> Draft {
+    static func message(_ number: Int) -> Draft {
         var draft = Draft(
             method: "POST", target: Array("/v2/orders/4711/items?expand=prices&page=2".utf8), authority: host)
         draft.set("User-Agent", "Shop/4.2 (iPhone; iOS 19.1)")
@@ -92,9 +92,9 @@ package struct GateBench: Sendable {
 
     // MARK: Surroundings
 
-    private static func credentials(for scheme: SchemeName) throws -> Credentials {
+    private static func credentials(with key: SigningKey) throws -> Credentials {
         guard let id = KeyID("8ASPM4g7vMsuFoOd6v1VRorCMN0IshKP") else { throw Fault(.failed, "bench: key id") }
-        return Credentials(keyID: id, key: SigningKey(Secret(random: 32)), platform: "ios", version: "4.2")
+        return Credentials(keyID: id, key: key, platform: "ios", version: "4.2")
     }
 
     private static func gate(
@@ -121,13 +121,13 @@ package struct GateBench: Sendable {
     }
 
     /// CPU time of this thread: other work on the machine is not ours to count.
-    private static func clock() -> UInt64 {
+    static func clock() -> UInt64 {
         var time = timespec()
         clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
         return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
     }
 
-    private static func median(_ values: [Double]) -> Double { values.sorted()[values.count / 2] }
+    static func median(_ values: [Double]) -> Double { values.sorted()[values.count / 2] }
 }
 
 private struct FixedClock: TimeSource {
