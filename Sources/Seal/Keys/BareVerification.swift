@@ -24,7 +24,9 @@ package final class BareVerification {
             self.signature = signature
             call = .ed25519(key: raw)
         case .ecdsaP256:
-            guard let context = EVP_PKEY_CTX_new(evp.pointer, nil), EVP_PKEY_verify_init(context) == 1 else { return nil }
+            guard let context = EVP_PKEY_CTX_new(evp.pointer, nil), EVP_PKEY_verify_init(context) == 1 else {
+                return nil
+            }
             let digest = SHA256.digest(message.span)
             let encoded = ECDSA.der(signature.span, half: 32)
             self.signature = encoded.array
