@@ -27,8 +27,8 @@ struct AuthNames {
                 guard let pair = try? reader.next(in: text) else { return }
                 note(pair, of: text)
             }
-            while start < text.count, text[start] != UInt8(ascii: "&") { start += 1 }
-            start += 1
+            guard let end = text.firstIndex(of: UInt8(ascii: "&"), from: start) else { return }
+            start = end + 1
         }
     }
 
