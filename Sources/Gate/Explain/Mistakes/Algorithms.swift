@@ -14,17 +14,12 @@ extension Mistake {
                     Array(text.bytes[..<text.secretAt]) + (text.secretAt > 0 ? secret : [])
                     + text.bytes[text.secretAt...]
                 return OtherHash.allCases.flatMap { hash in
-                    [
-                        OtherMAC(name: "HMAC-\(hash.rawValue)", bytes: hash.hmac(key: secret.span, message.span)),
-                        OtherMAC(name: "HMAC-\(hash.rawValue)", bytes: hash.hmac(key: secret.span, whole.span)),
-                        OtherMAC(
-                            name: "plain \(hash.rawValue), the secret first",
-                            bytes: hash.digest((secret + message).span)),
-                        OtherMAC(
-                            name: "plain \(hash.rawValue), the secret last", bytes: hash.digest((message + secret).span)
-                        ),
-                        OtherMAC(name: "plain \(hash.rawValue)", bytes: hash.digest(whole.span)),
-                    ]
+                    let keyed = [message, whole].map { hash.hmac(key: secret.span, $0.span) }
+                    var plain = [(secret + message, ", the secret first"), (message + secret, ", the secret last")]
+                    // Without the secret in it a hash is anybody's, and no evidence.
+                    if text.secretAt > 0 { plain.append((whole, "")) }
+                    return keyed.map { OtherMAC(name: "HMAC-\(hash.rawValue)", bytes: $0) }
+                        + plain.map { OtherMAC(name: "plain \(hash.rawValue)\($0.1)", bytes: hash.digest($0.0.span)) }
                 }
             }),
         Mistake(
