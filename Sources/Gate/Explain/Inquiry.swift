@@ -103,7 +103,7 @@ struct Inquiry: ~Copyable {
             for mistake in mistakes {
                 guard case .mac(let undo) = mistake.undo else { continue }
                 budget.spend(on: received.text.bytes.count)
-                for other in undo(received.text, secret) {
+                for other in undo(received, secret) {
                     for reading in sent.readings where Verify.compare(other.bytes.span, reading.mac) == .equal {
                         return Cause(mistake, other.name).and(reading)
                     }
