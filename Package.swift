@@ -75,7 +75,12 @@ let package = Package(
             "Authority",
             ["CountersignSQLite", "CountersignGate", "CountersignSchemes", "CountersignSeal", "CountersignWire"]),
         tests("SQLite", ["CountersignAuthority", "CountersignGate", "CountersignSchemes", "CountersignWire"]),
-        tests("Server", ["CountersignHTTP", "CountersignWire"]),
+        tests(
+            "Server",
+            [
+                "CountersignHTTP", "CountersignAuthority", "CountersignGate", "CountersignSchemes", "CountersignSeal",
+                "CountersignWire",
+            ]),
         .testTarget(
             name: "CLITests",
             dependencies: ["countersign", "CountersignSchemes", "CountersignSeal", "CountersignWire"],
@@ -88,7 +93,8 @@ let package = Package(
 if Context.environment["COUNTERSIGN_FUZZ"] == "1" {
     package.targets.append(
         .executableTarget(
-            name: "fuzz", dependencies: ["CountersignHTTP", "CountersignSchemes", "CountersignWire"], path: "Fuzz",
+            name: "fuzz", dependencies: ["CountersignHTTP", "CountersignSchemes", "CountersignSeal", "CountersignWire"],
+            path: "Fuzz",
             exclude: ["Seeds"],
             swiftSettings: settings))
 }

@@ -6,14 +6,14 @@ import CountersignWire
 /// One gate for each event loop is fastest; sharing one is safe.
 package final class Gate: Sendable {
     private let authorities: Authorities
-    private let schemes: Registry
-    private let keys: KeyRing
+    let schemes: Registry
+    let keys: KeyRing
     private let replay: any ReplayGuard
     private let clock: any TimeSource
     private let verify: Verify
     private let freshness = Freshness()
     private let releases = Releases()
-    private let workspaces = WorkspacePool()
+    let workspaces = WorkspacePool()
 
     package init(
         authorities: Authorities, schemes: Registry = .standard, keys: any KeySource, replay: any ReplayGuard,
