@@ -76,7 +76,7 @@ struct Inquiry: ~Copyable {
             let secret = key.secret.withExposedBytes { bytes in (0..<bytes.count).map { bytes[$0] } }
             for mistake in mistakes {
                 guard case .secret(let undo) = mistake.undo else { continue }
-                for other in undo(secret) where other != secret {
+                for other in undo(secret) where other != secret && !other.isEmpty {
                     let key = SigningKey(Secret(copying: other.span))
                     if let reading = holds(received, under: [key]) { return Cause(mistake).and(reading) }
                 }
@@ -103,7 +103,7 @@ struct Inquiry: ~Copyable {
             for mistake in mistakes {
                 guard case .mac(let undo) = mistake.undo else { continue }
                 budget.spend(on: received.text.bytes.count)
-                for other in undo(received.text, secret) {
+                for other in undo(received, secret) {
                     for reading in sent.readings where Verify.compare(other.bytes.span, reading.mac) == .equal {
                         return Cause(mistake, other.name).and(reading)
                     }
