@@ -54,9 +54,9 @@ final class Gateway: Handler, @unchecked Sendable {
             event.caller = caller
             try Gateway.checkForwardable(request, caller)
             // Of a body that streams, the last piece decides.
-            if request.isBodyWhole { tally.accept(caller) }
+            if request.isBodyWhole { tally.accept(caller.release, under: caller.edition) }
             try await passOn(exchange, request, from: caller, event.id)
-            if !request.isBodyWhole { tally.accept(caller) }
+            if !request.isBodyWhole { tally.accept(caller.release, under: caller.edition) }
         } catch {
             event.refusal = error
             await answer(error, exchange, event)
@@ -117,9 +117,10 @@ final class Gateway: Handler, @unchecked Sendable {
         let isRequest = !request.method.isEmpty
         let named = isRequest ? await gate.release(namedByRefused: request) : nil
         count(refusal, event.caller, named: named, request)
+        let explanation = isRequest ? await gate.explanation(of: refusal, for: request, named: named) : nil
         let plain = RefusalAnswer.make(
-            refusal, dialect: isRequest ? gate.dialect(for: request) : .problem,
-            detail: named?.policy.detail ?? .coarse, event: event.id, now: clock.now)
+            refusal, dialect: isRequest ? gate.dialect(for: request) : .problem, explanation, event: event.id,
+            now: clock.now)
         guard isRequest, gate.isOfMessageSignatures(request) else { return await exchange.respond(plain) }
         let standing = await gate.standing(of: request)
         let answer = AnswerSigning.asking(plain, for: refusal, of: request, standing, event.id)
@@ -138,7 +139,7 @@ final class Gateway: Handler, @unchecked Sendable {
         guard let caller, refusal.code != .bodyMismatch, refusal.code != .malformed else {
             return tally.refuse(refusal.code, named: named)
         }
-        if !request.isBodyWhole { tally.accept(caller) }
+        if !request.isBodyWhole { tally.accept(caller.release, under: caller.edition) }
     }
 
     private func record(_ event: RequestEvent, _ exchange: any Exchange) {

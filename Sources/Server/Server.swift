@@ -42,7 +42,7 @@ public enum Server {
             }
             attempt(log, "reconcile") { () throws(Fault) in try keys.reconcile() }
             attempt(log, "replay") { () throws(Fault) in
-                try replay.setWindow(keys.longestWindow, now: SystemTime().now)
+                try replay.setWindow(keys.longestWindow, lifetime: keys.longestLifetime, now: SystemTime().now)
             }
         }
         service.drain()
@@ -58,6 +58,7 @@ public enum Server {
         }
         var settings = ReplayFile.Settings()
         settings.window = keys.longestWindow
+        settings.lifetime = keys.longestLifetime
         let file = try ReplayFile(
             path: deployment.folder.replay, expecting: remembered, settings: settings, now: SystemTime().now)
         if remembered != file.report.id {
