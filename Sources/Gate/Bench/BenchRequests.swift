@@ -38,11 +38,14 @@ enum BenchRequests {
     }
 
     static func query(_ number: Int) -> Draft {
-        // Its signature is what the request is remembered by, so no two are alike.
-        let order = UInt64.random(in: 0...UInt64.max)
-        return Draft(
-            method: "POST", target: Array("/api/items?userId=3670537&page=2&phoneNo=0791234567&order=\(order)".utf8),
+        var draft = Draft(
+            method: "POST", target: Array("/apps/3/events?userId=3670537&page=2&phoneNo=0791234567".utf8),
             authority: host)
+        draft.set("Content-Type", "application/json")
+        // Its signature is what the request is remembered by, so no two are alike.
+        draft.body =
+            Array("\(UInt64.random(in: 0...UInt64.max))".utf8) + [UInt8](repeating: UInt8(ascii: "b"), count: 492)
+        return draft
     }
 
     static func parameters(_ number: Int) -> Draft {

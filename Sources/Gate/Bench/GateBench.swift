@@ -40,7 +40,7 @@ package struct GateBench: Sendable {
                 .sigV4, "the same, each in a region of its own: derived to verify, and to keep", BenchRequests.amazon,
                 regions: .newEachTime),
             measure(.formMD5, "8 parameters and sign, replay file", BenchRequests.form),
-            measure(.authV1, "8 parameters in the query, replay file", BenchRequests.query),
+            measure(.authV1, "8 parameters in the query, 512-byte body, its MD5, replay file", BenchRequests.query),
             measure(.authV2, "8 parameters in a form body", BenchRequests.parameters),
             measure(.authV4, "JSON body of 6 members", BenchRequests.object),
         ] + keyPairs()

@@ -184,10 +184,9 @@ extension Scheme {
     /// The claim of the signature that the policy chooses.
     func claim(in request: Request, by policy: Policy, _ workspace: inout Workspace) throws(Refusal) -> Claim? {
         workspace.publicURL = policy.publicURL.map { Array($0.utf8) }
-        guard name == .messageSignatures, let label = policy.signatureLabel else {
-            return try claim(in: request, &workspace)
-        }
-        return try claim(in: request, labelled: label, &workspace)
+        guard let claim = try claim(in: request, &workspace) else { return nil }
+        guard let label = try Allowance(policy, name).otherLabel(than: claim, in: request) else { return claim }
+        return try self.claim(in: request, labelled: label, &workspace)
     }
 }
 
