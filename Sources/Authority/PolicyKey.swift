@@ -24,6 +24,12 @@ package struct PolicyKey: Sendable {
     /// Writes the value's meaning into the policy, and answers its one spelling; nil where it is none.
     let apply: @Sendable (inout Policy, String) -> String?
 
+    /// For help: each key, what it means, and what counts while it is not set.
+    package static func described(_ keys: [PolicyKey]) -> String {
+        keys.map { "  \($0.name)=\($0.value)\n      \($0.meaning)\n      default: \($0.fallback)" }
+            .joined(separator: "\n")
+    }
+
     package static func named(_ name: String) throws(Fault) -> PolicyKey {
         if let key = all.first(where: { $0.name == name }) { return key }
         let known = all.map(\.name).joined(separator: ", ")

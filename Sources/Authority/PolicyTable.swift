@@ -21,7 +21,9 @@ extension PolicyKey {
         PolicyKey(
             name: "replay", value: "RULE | SCHEME=RULE,…",
             meaning: "which requests of schemes without nonces (sigv4, auth-v1) are let through once only",
-            fallback: "unsafe-only", expected: "strict, unsafe-only (GET and HEAD may repeat) or off",
+            fallback: "unsafe-only",
+            expected:
+                "strict, unsafe-only (GET and HEAD may repeat) or off; or such a rule as sigv4=strict,auth-v1=off",
             visibility: .shown, apply: applyReplay),
         PolicyKey(
             name: "cover", value: "FIELD,…", meaning: "fields that must be sent and signed, beyond the scheme's own",
@@ -47,11 +49,13 @@ extension PolicyKey {
         PolicyKey(
             name: "public-url", value: "https://HOST",
             meaning: "where auth-v4 clients see this deployment, behind a proxy",
-            fallback: "where the request came to", expected: "http:// or https://, a host, a port where it has one",
+            fallback: "where the request came to",
+            expected: "https://HOST or http://HOST, with a port where it has one and no path",
             visibility: .shown, apply: applyPublicURL),
         PolicyKey(
             name: "timezone", value: "+08:00", meaning: "the zone of the wall clock that form-md5 clients send",
-            fallback: "+00:00", expected: "an offset from -14:00 to +14:00", visibility: .shown, apply: applyTimezone),
+            fallback: "+00:00", expected: "UTC, or an offset from -14:00 to +14:00 such as +08:00", visibility: .shown,
+            apply: applyTimezone),
         PolicyKey(
             name: "debug", value: "on | off",
             meaning: "whether a refusal tells the caller its exact reason and what would mend it (docs/explain.md)",

@@ -47,17 +47,6 @@ package final class Gate: Sendable {
         return caller
     }
 
-    /// The release that a refused request names, rightly or not: its policy says how exact the answer is, and the meter
-    /// counts it there. Reads the claim once more, so that the way of a good request carries nothing for it.
-    nonisolated(nonsending) package func release(namedByRefused request: Request) async -> ReleaseKey? {
-        let work = workspaces.take()
-        defer { workspaces.put(back: work) }
-        guard let claim = try? schemes.claim(in: request, &work.space), let key = try? await keys.key(for: claim) else {
-            return nil
-        }
-        return key.release
-    }
-
     /// Why a request was refused, where the app of the release that it names wants its callers told (policy `debug`);
     /// nil for all others, for whom none of this work is done.
     nonisolated(nonsending) package func explanation(

@@ -4,11 +4,15 @@ import CountersignWire
 
 /// What is known of who sent a request, accepted or not: for the answer to it.
 package struct Standing: Sendable {
-    /// The release whose key the request names; nil where there is none.
+    /// The release whose key the request names, rightly or not; nil where there is none. Its policy says how exact a
+    /// refusal is, and the meter counts it there.
     package var release: ReleaseKey?
     /// The shared secret that the request's MAC held under. An answer under it tells the caller, and nobody else, that it
-    /// is ours. Nil where it did not hold, and where the caller signs with a key pair, of which we have only half.
+    /// is ours. Nil where it did not hold, where the caller signs with a key pair, of which we have only half, and for
+    /// schemes whose answers are not signed.
     package var shared: Credentials?
+
+    package init() {}
 }
 
 extension Gate {
@@ -20,7 +24,8 @@ extension Gate {
         return true
     }
 
-    /// Judges the signature once more, so that the way of a good request carries nothing for it.
+    /// Reads the claim once more, and judges the signature where the answer is to be signed, so that the way of a good
+    /// request carries nothing for it.
     nonisolated(nonsending) package func standing(of request: Request) async -> Standing {
         let work = workspaces.take()
         defer { workspaces.put(back: work) }
@@ -28,13 +33,15 @@ extension Gate {
         do throws(Refusal) {
             var claim = try schemes.claim(in: request, &work.space)
             var candidate = try await keys.key(for: claim)
+            standing.release = candidate.release
             if let label = try candidate.otherLabel(than: claim, in: request) {
                 claim = try schemes.claim(in: request, labelled: label, claim.scheme, &work.space)
                 candidate = try await keys.key(for: claim, ofAppOf: candidate)
             }
             standing.release = candidate.release
-            guard candidate.release != nil, let scheme = schemes.scheme(named: claim.scheme) else { return standing }
-            work.space.publicURL = candidate.release?.allowance.publicURL
+            guard candidate.release != nil, claim.scheme == .messageSignatures,
+                let scheme = schemes.scheme(named: claim.scheme)
+            else { return standing }
             try scheme.spell(claim, request, &work.space)
             let signer = try Verify.signer(of: claim, request, scheme, candidate, &work.space)
             if let signer, signer.publicKey == nil {

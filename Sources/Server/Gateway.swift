@@ -115,14 +115,13 @@ final class Gateway: Handler, @unchecked Sendable {
         // What could not be read as a request speaks no dialect and names no app.
         let request = exchange.request
         let isRequest = !request.method.isEmpty
-        let named = isRequest ? await gate.release(namedByRefused: request) : nil
-        count(refusal, event.caller, named: named, request)
-        let explanation = isRequest ? await gate.explanation(of: refusal, for: request, named: named) : nil
+        let standing = isRequest ? await gate.standing(of: request) : Standing()
+        count(refusal, event.caller, named: standing.release, request)
+        let explanation = isRequest ? await gate.explanation(of: refusal, for: request, named: standing.release) : nil
         let plain = RefusalAnswer.make(
             refusal, dialect: isRequest ? gate.dialect(for: request) : .problem, explanation, event: event.id,
             now: clock.now)
         guard isRequest, gate.isOfMessageSignatures(request) else { return await exchange.respond(plain) }
-        let standing = await gate.standing(of: request)
         let answer = AnswerSigning.asking(plain, for: refusal, of: request, standing, event.id)
         await exchange.respond(signing.signed(answer, to: request, standing, at: clock.now))
     }

@@ -217,6 +217,11 @@ struct CauseRow: Sendable, CustomTestStringConvertible {
                     $0.edit("signature-input") { $0.replacing("keyid=\"r_test\"", with: "keyid=\"r_test \"") }
                 }; $0.text = { $0.replacing("keyid=\"r_test\"", with: "keyid=\"r_test \"") }
             },
+            row("key-id-white-space") {
+                $0.later = {
+                    $0.edit("signature-input") { $0.replacing("keyid=\"r_test\"", with: "keyid=\"r_test \"") }
+                }; $0.text = { $0.replacing("r_test", with: "r_test ") }
+            },
             row("alg-parameter") {
                 $0.later = { $0.edit("signature-input") { $0.replacing("hmac-sha256", with: "hs2019") } }
                 $0.text = { $0.replacing("hmac-sha256", with: "hs2019") }

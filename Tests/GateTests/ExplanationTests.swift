@@ -63,6 +63,21 @@ import Testing
         #expect(explanation.stages.last?.text == "accepted")
     }
 
+    @Test("what a scheme leaves open is shown beside the request", arguments: SchemeName.allCases)
+    func notSigned(_ scheme: SchemeName) throws {
+        let stages = explain(try Mistaken(scheme).request(), scheme).stages
+        let shown = stages.first { $0.name == "not signed by this scheme" }
+        let coverage = try #require(Registry.standard.scheme(named: scheme)).coverage
+        for part in coverage.uncovered { #expect(shown?.text.contains(part.rawValue) == true) }
+        for weakness in coverage.weaknesses { #expect(shown?.text.contains(weakness) == true) }
+    }
+
+    @Test func whoAsksAboutTheWrongSchemeIsToldTheRightOne() throws {
+        let explanation = explain(try Mistaken(.sigV4).request(), .messageSignatures)
+        #expect(code(explanation) == .unsigned)
+        #expect(explanation.stages.last?.text.contains("it looks signed with sigv4") == true)
+    }
+
     @Test("times far out of bounds end in an answer", arguments: [Int64.min, -1, 0, Int64.max])
     func anyTime(_ at: Int64) throws {
         let question = Explanation.Question(

@@ -6,7 +6,7 @@ extension Command {
         words: ["app", "policy"], summary: "show or change what an app's callers are judged by",
         positionals: [Positional(name: "APP")],
         options: [.list("set", "KEY=VALUE", "change a setting; an empty VALUE restores the default"), .data, .json],
-        notes: "Keys:\n" + PolicyKey.all.map { "  \($0.name)=\($0.value)\n      \($0.meaning)" }.joined(separator: "\n")
+        notes: "Without --set, shows every setting. Keys:\n" + PolicyKey.described(PolicyKey.all)
     ) { (run) throws(Fault) in
         let name = try run.appName()
         let deployment = try run.deployment()
@@ -22,7 +22,7 @@ extension Command {
         }
         try run.print(["app": .string(name.description), "policy": .array(json)]) {
             rows.map { row in
-                "\(row.key.name)=\(row.shown)\(row.isSet ? "" : "  (default)")\n    \(row.key.meaning)"
+                "\(row.key.name)=\(row.shown)  (default\(row.isSet ? ": \(row.key.fallback)" : ""))\n    \(row.key.meaning)"
             }.joined(separator: "\n")
         }
         return .success

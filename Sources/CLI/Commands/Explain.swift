@@ -11,8 +11,9 @@ extension Command {
         ],
         notes: Desk.notes + """
 
-            Prints each stage, and where the signature does not hold, which part differs and which usual mistake would
-            explain it; docs/explain.md lists them. The secret and the expected signature are never printed.
+
+            Prints each stage, what the scheme leaves unsigned, and where the signature does not hold, which part differs
+            and which usual mistake would explain it; docs/explain.md lists them. The secret and the expected signature are never printed.
             """
     ) { (run) throws(Fault) in
         let desk = try Desk(run)

@@ -23,7 +23,9 @@ extension Command {
         ],
         notes: """
             A profile is a folder in ~/.config/countersign (or XDG_CONFIG_HOME), or any folder, if it is written with a
-            `/`. One of that name is replaced. \(KeyText.explanation)
+            `/`. One of that name is replaced.
+
+            \(KeyText.explanation)
             """
     ) { (run) throws(Fault) in
         let name = try run.required("PROFILE")

@@ -9,8 +9,8 @@ extension Command {
         words: ["release", "add"], summary: "make the key of an app version, or bring one along",
         positionals: [Positional(name: "APP")],
         options: [
-            .value("platform", "NAME", "ios, android, …"),
-            .value("version", "V", "the app's version, as its clients write it"),
+            .value("platform", "NAME", "ios, android, … (needed)"),
+            .value("version", "V", "the app's version, as its clients write it (needed)"),
             .value("scheme", "NAME", "how this version signs (default: message-signatures)"),
             .value("key-id", "ID", "bring a key along: its id (form-md5: the app_id)"),
             .value("algorithm", "NAME", "message-signatures: what the key is for (default: hmac-sha256)"),
@@ -19,9 +19,13 @@ extension Command {
         ],
         notes: """
             Prints the key id, the secret and the authority's public key, once: the secret is kept sealed and never shown
-            again. With --algorithm ed25519 and no --public-key a pair is made, and its private key printed instead, once:
-            only the public half is kept. One that is made for message-signatures is 32 random bytes in base64url; for other schemes, and where
-            it is brought along, the text is the key as it stands, unless it begins with text:, hex: or base64url:.
+            again. A secret that is made for message-signatures is 32 random bytes in base64url; for other schemes, and
+            where it is brought along, the text is the key as it stands, unless it begins with text:, hex: or base64url:.
+
+            With --algorithm ed25519 and no --public-key a pair is made, and its private key printed instead, once: only
+            the public half is kept. Pairs of other algorithms are made where they sign:
+              openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out key.pem
+              openssl pkey -in key.pem -pubout -out public.pem
             """
     ) { (run) throws(Fault) in
         let app = try run.appName()

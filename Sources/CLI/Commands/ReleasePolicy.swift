@@ -15,7 +15,7 @@ extension Command {
             Keys:
 
             """
-                + PolicyKey.judged.map { "  \($0.name)=\($0.value)\n      \($0.meaning)" }.joined(separator: "\n")
+                + PolicyKey.described(PolicyKey.judged)
     ) { (run) throws(Fault) in
         let id = try run.keyID(run.required("KEY_ID"), at: "KEY_ID")
         let deployment = try run.deployment()

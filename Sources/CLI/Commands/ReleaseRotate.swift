@@ -10,7 +10,7 @@ extension Command {
         options: [
             .flag("promote", "make the next key the only one: from now on the old one is refused"),
             .flag("cancel", "drop the next key again"),
-            .value("algorithm", "NAME", "message-signatures: what the next key is for (default: hmac-sha256)"),
+            .value("algorithm", "NAME", "message-signatures: what the next key is for (needed after a key pair)"),
             .value("public-key", "F", "a PEM file with the public half of the next key"),
             .secret, .secretFile, .secretStdin, .data, .json,
         ],
@@ -64,6 +64,8 @@ extension Command {
             guard let shown = key.shown else { return "key_id: \(id)" }
             return "key_id: \(id)\n" + (shown.name == "secret" ? "secret: \(shown.text)" : shown.text)
         }
+        run.console.note(
+            "note: both keys verify now; `countersign meter` tells who has the next one, --promote drops the old one")
     }
 
     /// One that is brought along, or a new one of the kind that `release add` makes.

@@ -12,7 +12,12 @@ extension Command {
             .value("version", "V", "form-md5: the app's version, likewise"),
             .value("presign", "SECONDS", "sigv4: sign in the query instead, for so long"),
         ] + Signing.scopeOptions,
-        notes: Desk.notes + "\nPrints the signed request. Everything that reaches the other end is covered."
+        notes: Desk.notes + """
+
+
+            Prints the signed request. What the scheme leaves unsigned, `explain` shows. Fields that nothing covers
+            are not passed on by a gateway, but for Accept, User-Agent and their like.
+            """
     ) { (run) throws(Fault) in
         let desk = try Desk(run)
         let nonce = try run.arguments.value("nonce").map(Nonce.read) ?? Nonce.make(for: desk.scheme)

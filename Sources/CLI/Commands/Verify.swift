@@ -6,6 +6,7 @@ extension Command {
         words: ["verify"], summary: "judge a signed request offline", options: Desk.options,
         notes: Desk.notes + """
 
+
             Prints `accepted`, or the code of the refusal (status 1). Replays are not looked for: that takes a memory.
             """
     ) { (run) throws(Fault) in

@@ -19,7 +19,7 @@ struct Desk {
 
     static let options: [Option] = [
         .value("scheme", "NAME", "the signature scheme (default: message-signatures)"),
-        .value("key-id", "ID", "the key's id"),
+        .value("key-id", "ID", "the key's id (needed)"),
         .secret, .secretFile, .algorithm,
         .value("at", "UNIX_TIME", "the time to sign or judge by (default: now)"),
         .value("transport", "tls|plain", "how the request travels; it decides the default port (default: tls)"),
@@ -29,7 +29,9 @@ struct Desk {
 
     static let notes = """
         The request is read from standard input as raw HTTP/1.1; its lines may end in LF. The secret comes from --secret,
-        --secret-file or COUNTERSIGN_SECRET. \(KeyText.explanation)
+        --secret-file or COUNTERSIGN_SECRET.
+
+        \(KeyText.explanation)
         """
 
     init(_ run: Invocation) throws(Fault) {

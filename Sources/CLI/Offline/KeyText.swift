@@ -5,8 +5,9 @@ import CountersignWire
 /// A key as people keep it: a shared secret's text, or one half of a key pair in a PEM file.
 enum KeyText {
     static let explanation = """
-        \(SecretText.explanation) A PEM file with a private key (PKCS #8) signs and verifies, one with a public key (SPKI)
-        verifies: Ed25519, P-256, P-384, or RSA, for which --algorithm says which of its two is meant.
+        \(SecretText.explanation)
+        A PEM file with a private key (PKCS #8) signs and verifies, one with a public key (SPKI) verifies:
+        Ed25519, P-256, P-384, or RSA, for which --algorithm says which of its two is meant.
         """
 
     /// `algorithm` is needed for RSA; for other keys it may be nil, and must fit where it is not.

@@ -107,10 +107,11 @@ package struct Explanation: Sendable {
     ) throws(Refusal) -> Claim {
         var workspace = Workspace()
         guard let claim = try scheme.claim(in: request, by: question.policy, &workspace) else {
-            throw Refusal(.unsigned, "no signs of \(question.scheme.rawValue) in this request")
+            throw Refusal(.unsigned, Explanation.absence(of: question.scheme, in: request))
         }
         try scheme.spell(claim, request, &workspace)
         note(claim, request, workspace)
+        add("not signed by this scheme", Explanation.describe(scheme.coverage))
         spelled = Array(workspace.text.shown.utf8)
         if claim.scheme == .sigV4 { canonicalRequest = Array(workspace.canonicalRequest.utf8) }
         notes = claim.shortfalls.descriptions

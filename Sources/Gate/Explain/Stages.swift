@@ -39,4 +39,17 @@ extension Explanation {
         let digest = SHA256.digest(body.span)
         return "\(Hex.encode(digest.span)) (sha-256=:\(Base64.encode(digest.span, .standard)):)"
     }
+
+    /// What whoever can change the request can change unseen.
+    static func describe(_ coverage: Coverage) -> String {
+        let parts = coverage.uncovered.map(\.rawValue).joined(separator: ", ")
+        return ([parts] + coverage.weaknesses).joined(separator: "\n")
+    }
+
+    /// Who asks about the wrong scheme is told which one the request bears.
+    static func absence(of scheme: SchemeName, in request: Request) -> String {
+        let present = Registry.standard.schemes.filter { $0.trace(in: request) == .present }.map(\.name.rawValue)
+        let hint = present.isEmpty ? "" : "; it looks signed with \(present.joined(separator: " or "))"
+        return "no signs of \(scheme.rawValue) in this request\(hint)"
+    }
 }

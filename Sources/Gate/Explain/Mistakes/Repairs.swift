@@ -12,10 +12,11 @@ extension Mistake {
                 guard let place = SentPlace.keyID(of: scheme, in: draft), let sent = place.read(draft),
                     sent != sent.trimmed
                 else { return [] }
+                let mended = place.write(sent.trimmed, in: draft)
+                // In a field on the way (Countersign-Release) the white space is lost, and only the signer knew of it.
                 return [
-                    Repair(
-                        draft: place.write(sent.trimmed, in: draft), written: place.mark + sent.trimmed,
-                        original: place.mark + sent)
+                    Repair(draft: mended, written: place.mark + sent.trimmed, original: place.mark + sent),
+                    Repair(draft: mended, written: sent.trimmed, original: sent),
                 ]
             }),
         Mistake(
