@@ -77,6 +77,8 @@ package enum MetaName: String, Sendable, CaseIterable {
     case replayFile = "replay-file"
     /// The seed of the Ed25519 key that signs answers, under the master key.
     case answerKey = "answer-key"
+    /// The seeds of the Ed25519 keys that sign assertions to backends, each under the master key.
+    case assertionKeys = "assertion-keys"
     /// Since when requests are counted: whole Unix seconds, in decimal.
     case meterBegan = "meter-began"
 }

@@ -15,7 +15,7 @@ enum ExitStatus: Int32, Sendable {
 enum Tool {
     static let commands: [Command] = [
         .serve, .appAdd, .appList, .appPolicy, .releaseAdd, .releaseList, .releasePolicy, .releaseRotate, .releaseRetire,
-        .meter, .profileAdd, .request, .sign,
+        .meter, .assertionKeys, .assertionRotate, .profileAdd, .request, .sign,
         .verify, .explain, .bench, .version,
     ]
 

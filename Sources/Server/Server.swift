@@ -19,7 +19,8 @@ public enum Server {
         let replay = try openReplayFile(deployment, keys, log)
         let meter = Meter()
         let service = try Service(
-            configuration, log: log, meter: meter, replay: replay, adminToken: deployment.folder.adminToken
+            configuration, log: log, meter: meter, replay: replay, adminToken: deployment.folder.adminToken,
+            assertionKeys: AssertionKeys(deployment)
         ) { authorities in
             Gate(authorities: Authorities(authorities), keys: keys, replay: replay, clock: SystemTime())
         }

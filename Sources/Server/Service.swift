@@ -19,6 +19,7 @@ final class Service {
     /// Opens the ports and prepares one worker a core; nothing is accepted before ``start()``.
     init(
         _ configuration: Configuration, log: EventLog?, meter: Meter, replay: ReplayFile, adminToken: String,
+        assertionKeys: AssertionKeys,
         makeGate: (_ authorities: [String]) throws(Fault) -> Gate
     ) throws(Fault) {
         self.configuration = configuration
@@ -36,6 +37,7 @@ final class Service {
                 let loop = try EventLoop()
                 let gateway = Gateway(
                     gate: try makeGate(authorities), backend: Service.backend(target, loop, configuration),
+                    identity: Identity(Service.asserter(assertionKeys, configuration, authorities)),
                     prefix: configuration.prefix, limits: configuration.limits, tally: Tally(meter), log: log,
                     clock: SystemTime(), seed: Service.seed())
                 var listeners = [
@@ -109,6 +111,16 @@ final class Service {
         guard configuration.authorities.isEmpty else { return configuration.authorities }
         let port = UInt16(truncatingIfNeeded: port)
         return [configuration.listen.host, "localhost"].map { HostPort(host: $0, port: port).description }
+    }
+
+    /// Whose assertions they are: where the deployment's own routes stand, so that `iss` with `/jwks` has the keys.
+    private static func asserter(
+        _ keys: AssertionKeys, _ configuration: Configuration, _ authorities: [String]
+    ) -> Asserter {
+        let scheme = configuration.tls == .off ? "http" : "https"
+        let issuer = "\(scheme)://\(authorities.first ?? "")\(configuration.prefix)"
+        return Asserter(
+            keys, issuer: issuer, audience: configuration.assertionAudience ?? configuration.upstream?.text ?? issuer)
     }
 
     private static func upstream(_ configuration: Configuration) throws -> UpstreamTarget? {
