@@ -33,7 +33,8 @@ extension Deployment {
         let rotated = AssertionSeeds(
             current: seeds.next, next: Secret(random: AnswerKey.seedCount),
             previous: AssertionSeeds.Previous(publicHalf: publicHalf, replaced: now))
-        try store.set(.assertionKeys, to: sealed(rotated))
+        try store.set(
+            .assertionKeys, to: sealed(rotated), recording: recording(.assertionKeysRotate, .deployment))
         generation.advance()
     }
 

@@ -14,8 +14,9 @@ enum ExitStatus: Int32, Sendable {
 /// The program: finds the command, runs it, and turns a ``Fault`` into one line and an exit status.
 enum Tool {
     static let commands: [Command] = [
-        .serve, .appAdd, .appList, .appPolicy, .releaseAdd, .releaseList, .releasePolicy, .releaseRotate, .releaseRetire,
-        .meter, .assertionKeys, .assertionRotate, .profileAdd, .request, .sign,
+        .serve, .appAdd, .appList, .appPolicy, .releaseAdd, .releaseList, .releasePolicy, .releaseRotate,
+        .releaseRetire,
+        .meter, .auditList, .auditVerify, .assertionKeys, .assertionRotate, .profileAdd, .request, .sign,
         .verify, .explain, .bench, .version,
     ]
 

@@ -45,7 +45,8 @@ enum Mutation {
         case .namedFields:
             let others: Set = ["host", "content-length", "signature-input", "signature", "authorization"]
             return fields { !others.contains($0) }.flatMap { [$0.name, $0.value] }
-        case .body, .transport, .otherFields, .formSpelling, .pathSpelling, .querySpelling, .fieldSpelling, .jsonMembers,
+        case .body, .transport, .otherFields, .formSpelling, .pathSpelling, .querySpelling, .fieldSpelling,
+            .jsonMembers,
             .jsonSpelling:
             return []
         }
@@ -101,7 +102,8 @@ enum Mutation {
     }
 
     private static func rebuilt(
-        _ request: Request, method: String? = nil, authority: String? = nil, agent: String? = nil, spaced: String? = nil,
+        _ request: Request, method: String? = nil, authority: String? = nil, agent: String? = nil,
+        spaced: String? = nil,
         body: (String) -> String = { $0 }, target: (String) -> String = { $0 }
     ) -> Request {
         var draft = Draft(

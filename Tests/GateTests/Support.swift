@@ -78,7 +78,8 @@ struct Deployment {
         replay = try ReplayFile(path: folder.path + "/replay", expecting: nil, now: now)
         gate = Gate(
             authorities: Authorities([Deployment.authority, "other.example.com"]),
-            keys: KeyTable(keys: [messageID: messageKey, formID: formKey, amazonID: amazonKey]), replay: replay, clock: FixedTime(now: now))
+            keys: KeyTable(keys: [messageID: messageKey, formID: formKey, amazonID: amazonKey]), replay: replay,
+            clock: FixedTime(now: now))
         messages = Credentials(keyID: messageID, key: messageKey.key)
         amazon = Credentials(keyID: amazonID, key: amazonKey.key)
         forms = Credentials(keyID: formID, key: formKey.key, platform: "ios", version: "1.0")
