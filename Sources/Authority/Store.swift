@@ -57,7 +57,8 @@ package protocol ReleaseStore: Sendable {
         _ release: KeyID, _ changes: [(name: String, text: String?)], recording draft: AuditDraft
     ) throws(Fault) -> Changed
 
-    /// Gives a release a next key. One that it has stays: `taken`, as for a release that is not there.
+    /// Gives a release a next key. One that it has stays: `taken`, as for a release that is not there. What the meter
+    /// has of earlier next keys goes to the current one.
     func insertNext(
         _ sealedNextSecret: [UInt8], of release: KeyID, recording draft: AuditDraft
     ) throws(Fault) -> Inserted
