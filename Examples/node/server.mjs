@@ -15,10 +15,17 @@ let fetched = -Infinity
 async function keysKnowing(kid) {
   const age = performance.now() - fetched
   if (age > KEPT || (age > BETWEEN && !jwks.keys.some((key) => key.kid === kid))) {
-    jwks = /^https?:/.test(source) ? await (await fetch(source)).json() : JSON.parse(await readFile(source, 'utf8'))
+    jwks = await load()
     fetched = performance.now()
   }
   return jwks
+}
+
+async function load() {
+  if (!/^https?:/.test(source)) return JSON.parse(await readFile(source, 'utf8'))
+  const answer = await fetch(source)
+  if (!answer.ok) throw new Error(`${source}: ${answer.status}`)
+  return answer.json()
 }
 
 /** The key id that a token names, to look for; nothing is believed before it is verified. */

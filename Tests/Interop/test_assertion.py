@@ -17,7 +17,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from gateway import ROOT, Gateway
+from gateway import ROOT, Gateway, run
 
 EXAMPLES = ROOT / "Examples"
 AUDIENCE = "urn:example:backend"
@@ -272,3 +272,24 @@ def test_what_it_says(tmp_path):
         gateway.admin("release", "policy", key.key_id, "--set", "assertion=off")
         answer = json.loads(gateway.send(key.request()).body)
         assert "countersign-assertion" not in answer["headers"] and "countersign-event" in answer["headers"]
+
+
+def test_what_it_says_of_a_body_that_streams(tmp_path, backend):
+    with Gateway(tmp_path, "--upstream", backend.url, "--limit-held-body", 4) as gateway:
+        gateway.add_app("demo", assertion="on", schemes="message-signatures,sigv4", unsigned_payload="on")
+        key, body = gateway.add_release(), b"longer than four bytes"
+        long = f"sha-512=:{base64.b64encode(hashlib.sha512(body).digest()).decode()}:"
+        made = json.loads(gateway.admin("release", "add", "demo", "--platform", "ios", "--version", "1.0", "--scheme", "sigv4",
+                                        "--json").out)
+        start = (f"PUT /o HTTP/1.1\r\nHost: {key.authority}\r\nX-Amz-Content-Sha256: UNSIGNED-PAYLOAD\r\n"
+                 f"Content-Length: {len(body)}\r\n\r\n").encode()
+        signed = run("sign", "--scheme", "sigv4", "--key-id", made["key_id"], "--secret", made["secret"], stdin=start + body)
+        assert signed.returncode == 0 and b"UNSIGNED-PAYLOAD" in signed.stdout, signed.err
+        for request, said in [
+            (key.request("POST", "/", body=body), ("body_sha256", encode(hashlib.sha256(body).digest()))),
+            (key.request("POST", "/", body=body, body_digest=long), ("body_sha512", encode(hashlib.sha512(body).digest()))),
+            (signed.stdout, ("body", "open")),
+        ]:
+            assert gateway.send(request).status == 200
+            claims = decode(backend.seen[-1].get("countersign-assertion").split(".")[1])
+            assert [(name, value) for name, value in claims.items() if name.startswith("body")] == [said]
