@@ -73,14 +73,11 @@ private enum Draw {
             "%2525", "%c3%bc", "%C3%BC", "%25C3%25BC", ";", "%3B", "%253B", "%2F", "%252F", "a;%3B", "%3b",
         ]
         let pairs = [
-            "a=1", "a=2", "a=", "a", "b", "b=%31", "a=%31", "%61=1", "c=+", "c=%20", "c=%2B", "c=%2b", "a==", "a=%3D",
-            "a%3D=",
+            "a=1", "a=2", "a=", "a", "b", "b=%31", "a=%31", "%61=1", "c=+", "c=%20", "c=%2B", "c=%2b", "a==", "a=%3D", "a%3D=",
             "a%26b=1", "b=1", "d=:", "d=%3A", "d=%253A", "a-b=1", "a.=1",
         ]
         var path = ""
-        for _ in 0..<Int.random(in: 1...3, using: &random) {
-            path += "/" + (segments.randomElement(using: &random) ?? "")
-        }
+        for _ in 0..<Int.random(in: 1...3, using: &random) { path += "/" + (segments.randomElement(using: &random) ?? "") }
         let query = (0..<Int.random(in: 0...3, using: &random)).map { _ in pairs.randomElement(using: &random) ?? "a" }
         return path + (query.isEmpty ? "" : "?" + query.joined(separator: "&"))
     }

@@ -31,8 +31,7 @@ package struct GateBench: Sendable {
                 .sigV4, "the same, each in a region of its own: derived to verify, and to keep", GateBench.amazon,
                 regions: .newEachTime),
             try await measure(.formMD5, "8 parameters and sign, replay file", GateBench.form),
-            try await measure(
-                .authV1, "8 parameters in the query, 512-byte body, its MD5, replay file", GateBench.query),
+            try await measure(.authV1, "8 parameters in the query, 512-byte body, its MD5, replay file", GateBench.query),
             try await measure(.authV2, "8 parameters in a form body", GateBench.parameters),
             try await measure(.authV4, "JSON body of 6 members", GateBench.object),
         ]
@@ -115,12 +114,10 @@ package struct GateBench: Sendable {
 
     private static func query(_ number: Int) -> Draft {
         var draft = Draft(
-            method: "POST", target: Array("/apps/3/events?userId=3670537&page=2&phoneNo=0791234567".utf8),
-            authority: host)
+            method: "POST", target: Array("/apps/3/events?userId=3670537&page=2&phoneNo=0791234567".utf8), authority: host)
         draft.set("Content-Type", "application/json")
         // Its signature is what the request is remembered by, so no two are alike.
-        draft.body =
-            Array("\(UInt64.random(in: 0...UInt64.max))".utf8) + [UInt8](repeating: UInt8(ascii: "b"), count: 492)
+        draft.body = Array("\(UInt64.random(in: 0...UInt64.max))".utf8) + [UInt8](repeating: UInt8(ascii: "b"), count: 492)
         return draft
     }
 
@@ -135,8 +132,7 @@ package struct GateBench: Sendable {
         var draft = Draft(method: "POST", target: Array("/api/items?page=2".utf8), authority: host)
         draft.set("Content-Type", "application/json")
         draft.body = Array(
-            #"{"userId":3670537,"city":"Z\u00fcrich","tags":["a","b"],"phoneNo":"0791234567","new":true,"note":null}"#
-                .utf8)
+            #"{"userId":3670537,"city":"Z\u00fcrich","tags":["a","b"],"phoneNo":"0791234567","new":true,"note":null}"#.utf8)
         return draft
     }
 

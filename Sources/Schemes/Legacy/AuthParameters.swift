@@ -32,8 +32,7 @@ enum AuthParameters {
         let isForm = request.hasFormType && request.isBodyWhole
         if isForm, AuthNames(in: request.body.span).areSigned {
             guard query.count == 0 else {
-                throw Refusal(
-                    .malformed, "signed parameters in a form body, and others in the query: expected one place")
+                throw Refusal(.malformed, "signed parameters in a form body, and others in the query: expected one place")
             }
             place = .body
             scan = FormParameters.scan(request.body.span, &workspace.parameters, for: AuthNames.self)
@@ -93,8 +92,7 @@ enum AuthParameters {
             guard before.prefix == this.prefix else { continue }
             let name = text.extracting(this.name.range)
             guard name.matches(text.extracting(before.name.range)) else { continue }
-            guard this.isArray, text.extracting(this.written.range).matches(text.extracting(before.written.range))
-            else {
+            guard this.isArray, text.extracting(this.written.range).matches(text.extracting(before.written.range)) else {
                 throw Refusal(.malformed, "form parameters: \(name.text) twice, and no array")
             }
         }
