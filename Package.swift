@@ -96,7 +96,8 @@ let package = Package(
 if Context.environment["COUNTERSIGN_FUZZ"] == "1" {
     package.targets.append(
         .executableTarget(
-            name: "fuzz", dependencies: ["CountersignHTTP", "CountersignSchemes", "CountersignSeal", "CountersignWire"],
+            name: "fuzz",
+            dependencies: ["CountersignHTTP", "CountersignSchemes", "CountersignSeal", "CountersignWire"],
             path: "Fuzz",
             exclude: ["Seeds"],
             swiftSettings: settings))
