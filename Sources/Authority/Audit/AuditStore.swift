@@ -22,6 +22,14 @@ package struct AuditRow: Sendable, Equatable {
         self.record = record
         self.tag = tag
     }
+
+    /// The record read; nil where what stands there is no JSON, or more than any command can have written.
+    package var document: JSONDocument? {
+        // A command line holds 2 MiB, and each of its bytes may take six in JSON.
+        var bounds = JSONReader.Bounds()
+        bounds.bytes = 16 << 20
+        return try? JSONReader.read(record, bounds: bounds)
+    }
 }
 
 /// What is to be added to the log with a change, in the change's own transaction: a store that makes one without the

@@ -79,7 +79,7 @@ extension AuditChain {
 
         /// Answers what the record after it may be tied to.
         private mutating func check(_ row: AuditRow) -> [[UInt8]] {
-            let claimed = AuditChain.number(in: row.record)
+            let claimed = AuditChain.number(in: row)
             if let claimed, claimed != row.number {
                 outcome.findings.append(.moved(from: claimed, to: row.number))
                 return []
@@ -111,8 +111,8 @@ extension AuditChain {
     }
 
     /// The number that a record itself says it has; nil where it cannot be read.
-    private static func number(in record: [UInt8]) -> Int64? {
-        guard let document = try? JSONReader.read(record) else { return nil }
-        return document.root["number"].flatMap { document.integer($0, in: 1...Int.max) }.map(Int64.init)
+    private static func number(in row: AuditRow) -> Int64? {
+        guard let document = row.document, let number = document.root["number"] else { return nil }
+        return document.integer(number, in: 1...Int.max).map(Int64.init)
     }
 }

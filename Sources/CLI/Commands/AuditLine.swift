@@ -9,7 +9,7 @@ struct AuditLine {
 
     init(_ row: AuditRow) {
         number = row.number
-        document = try? JSONReader.read(row.record)
+        document = row.document
     }
 
     var json: JSONValue {
