@@ -63,6 +63,7 @@ import Testing
             ("UPDATE audit SET tag = zeroblob(32) WHERE number = 6", [.altered(6)]),
             ("UPDATE audit SET tag = x'' WHERE number = 9", [.altered(9)]),
             ("UPDATE audit SET record = replace(record, 80, 81), tag = zeroblob(32) WHERE number = 9", [.altered(9)]),
+            ("UPDATE audit SET record = record || ' '", (1...9).map { .altered($0) }),
             ("DELETE FROM audit WHERE number = 6", [.missing(6...6)]),
             ("DELETE FROM audit WHERE number IN (3, 6, 7)", [.missing(3...3), .missing(6...7)]),
             ("DELETE FROM audit WHERE number < 3", [.missing(1...2)]),
