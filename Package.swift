@@ -73,7 +73,10 @@ let package = Package(
         tests("Gate", ["CountersignSchemes", "CountersignSeal", "CountersignWire"]),
         tests(
             "Authority",
-            ["CountersignSQLite", "CountersignGate", "CountersignSchemes", "CountersignSeal", "CountersignWire"]),
+            [
+                "CountersignSQLite", "CountersignGate", "CountersignSchemes", "CountersignSeal", "CountersignWire",
+                "CSQLite",
+            ]),
         tests("SQLite", ["CountersignAuthority", "CountersignGate", "CountersignSchemes", "CountersignWire"]),
         tests(
             "Server",

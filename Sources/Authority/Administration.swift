@@ -8,15 +8,19 @@ extension Deployment {
     /// `settings` are `KEY=VALUE`, as `--set` has them.
     package func addApp(_ name: AppName, settings: [String], at now: Int64) throws(Fault) -> App {
         var app = App(name: name, created: now)
-        for change in try changes(settings, of: name) { app.settings[change.name] = change.setting }
-        guard try store.insert(app) == .yes else { throw Fault(.failed, "app \(name): there is one of that name") }
+        let changes = try changes(settings, of: name)
+        for change in changes { app.settings[change.name] = change.setting }
+        guard try store.insert(app, recording: recording(.appAdd, .app(name), Deployment.told(changes))) == .yes else {
+            throw Fault(.failed, "app \(name): there is one of that name")
+        }
         generation.advance()
         return app
     }
 
     package func setPolicy(_ assignments: [String], of name: AppName) throws(Fault) {
         let changes = try changes(assignments, of: name)
-        guard try store.change(name, changes) == .yes else { throw Deployment.noApp(name) }
+        let draft = recording(.appPolicy, .app(name), Deployment.told(changes))
+        guard try store.change(name, changes, recording: draft) == .yes else { throw Deployment.noApp(name) }
         generation.advance()
     }
 
@@ -41,7 +45,12 @@ extension Deployment {
             id: draft.id, app: draft.app, platform: draft.platform, version: draft.version, scheme: draft.scheme,
             sealedSecret: [], created: now)
         release.sealedSecret = seal(draft, for: release)
-        guard try store.insert(release) == .yes else {
+        let told: [(name: String, value: JSONValue)] = [
+            ("platform", .string(draft.platform.description)), ("version", .string(draft.version.description)),
+            ("scheme", .string(draft.scheme.rawValue)), ("key", draft.publicKey == nil ? "secret" : "public"),
+        ]
+        let audit = recording(.releaseAdd, .release(draft.id, of: draft.app), told)
+        guard try store.insert(release, recording: audit) == .yes else {
             throw Fault(
                 .failed,
                 "release: \(draft.app) has one for \(draft.platform) \(draft.version) under \(draft.scheme.rawValue), "
@@ -53,7 +62,10 @@ extension Deployment {
 
     /// From `at` (whole Unix seconds) on, callers of this release are sent to `updateURL`.
     package func retire(_ id: KeyID, at: Int64, updateURL: String) throws(Fault) {
-        guard try store.retire(id, ReleaseKey.Retirement(at: at, updateURL: updateURL)) == .yes else {
+        let told: [(name: String, value: JSONValue)] = [("at", .integer(at)), ("update_url", .string(updateURL))]
+        let audit = recording(.releaseRetire, .release(id, of: try release(id).app), told)
+        let retirement = ReleaseKey.Retirement(at: at, updateURL: updateURL)
+        guard try store.retire(id, retirement, recording: audit) == .yes else {
             throw Fault(.failed, "release \(id): there is none")
         }
         generation.advance()
@@ -66,7 +78,11 @@ extension Deployment {
             let (key, value) = try PolicyKey.changeOfRelease(assignment)
             changes.append((key.name, value))
         }
-        guard try store.change(id, changes) == .yes else { throw Fault(.failed, "release \(id): there is none") }
+        let told = changes.map { (name: $0.name, value: JSONValue.optional($0.text)) }
+        let audit = recording(.releasePolicy, .release(id, of: try release(id).app), told)
+        guard try store.change(id, changes, recording: audit) == .yes else {
+            throw Fault(.failed, "release \(id): there is none")
+        }
         generation.advance()
     }
 
@@ -86,6 +102,19 @@ extension Deployment {
             changes.append((key.name, setting))
         }
         return changes
+    }
+
+    /// Settings for the audit log: that a secret was set, never which.
+    private static func told(
+        _ changes: [(name: String, setting: StoredSetting?)]
+    ) -> [(name: String, value: JSONValue)] {
+        changes.map { change in
+            switch change.setting {
+            case nil: (change.name, .null)
+            case .text(let text): (change.name, .string(text))
+            case .sealed: (change.name, "(sealed)")
+            }
+        }
     }
 
     private static func noApp(_ name: AppName) -> Fault {

@@ -70,6 +70,15 @@ extension PolicyKey {
             meaning: "more fields that go to the backend although no signature covers them",
             fallback: "none", expected: "field names in lower case, joined by commas; none of the connection's own",
             visibility: .shown, apply: applyForward),
+        PolicyKey(
+            name: "assertion", value: "on | off",
+            meaning: "whether the backend is sent a signed Countersign-Assertion, at some 20 µs of CPU a request",
+            fallback: "off", expected: "on or off", visibility: .shown,
+            apply: { policy, text in
+                guard let word = oneOf("on", "off")(&policy, text) else { return nil }
+                policy.assertion = word == "on" ? .signed : .none
+                return word
+            }),
     ]
 
     /// What accounts and sessions will go by.

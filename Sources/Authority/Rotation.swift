@@ -14,8 +14,10 @@ extension Deployment {
         guard try !open(release.sealedSecret, as: .current, of: release).isSame(as: material) else {
             throw Fault(.failed, "release \(id): that is its key already; a next key must be another")
         }
+        let kind: JSONValue = if case .publicKey = material { "public" } else { "secret" }
+        let draft = recording(.nextKeyAdd, .release(id, of: release.app), [("key", kind)])
         guard release.sealedNextSecret == nil,
-            try store.insertNext(seal(material, as: .next, of: release), of: id) == .yes
+            try store.insertNext(seal(material, as: .next, of: release), of: id, recording: draft) == .yes
         else {
             throw Fault(.failed, "release \(id): it has a next key; --promote makes it the key, --cancel drops it")
         }
@@ -27,7 +29,9 @@ extension Deployment {
         let release = try release(id)
         guard let sealed = release.sealedNextSecret else { throw Deployment.noNextKey(id) }
         let material = try open(sealed, as: .next, of: release)
-        guard try store.promote(sealed, as: seal(material, as: .current, of: release), of: id) == .yes else {
+        let draft = recording(.nextKeyPromote, .release(id, of: release.app))
+        let current = seal(material, as: .current, of: release)
+        guard try store.promote(sealed, as: current, of: id, recording: draft) == .yes else {
             throw Fault(.failed, "release \(id): its next key was changed meanwhile; nothing was done")
         }
         generation.advance()
@@ -35,8 +39,8 @@ extension Deployment {
 
     /// From now on the next key no longer verifies.
     package func dropNextKey(of id: KeyID) throws(Fault) {
-        _ = try release(id)
-        guard try store.removeNext(of: id) == .yes else { throw Deployment.noNextKey(id) }
+        let draft = recording(.nextKeyDrop, .release(id, of: try release(id).app))
+        guard try store.removeNext(of: id, recording: draft) == .yes else { throw Deployment.noNextKey(id) }
         generation.advance()
     }
 

@@ -5,7 +5,7 @@ import CountersignWire
 /// What the authority asks of a store: the truth about apps, releases and keys. Secrets reach it sealed.
 ///
 /// Every change is durable when its call returns, and counts the store's revision up by one, in the same transaction.
-package protocol Store: MetaStore, ReleaseStore, MeterStore {
+package protocol Store: MetaStore, ReleaseStore, MeterStore, AuditStore {
     /// Makes the store, or brings it up to this build's layout. Until then, a store that was never made is read as an
     /// empty one, and nothing is written.
     func prepare() throws(Fault)
@@ -32,52 +32,70 @@ package struct StoreSnapshot: Sendable, Equatable {
     }
 }
 
-/// Apps and their releases.
+/// Apps and their releases. A change that comes about is recorded in the audit log, in the same transaction.
 package protocol ReleaseStore: Sendable {
     /// By name.
     func apps() throws(Fault) -> [App]
     func app(_ name: AppName) throws(Fault) -> App?
-    func insert(_ app: App) throws(Fault) -> Inserted
+    func insert(_ app: App, recording draft: AuditDraft) throws(Fault) -> Inserted
 
     /// Sets, or with nil removes, settings of an app: all of them or none.
-    func change(_ app: AppName, _ changes: [(name: String, setting: StoredSetting?)]) throws(Fault) -> Changed
+    func change(
+        _ app: AppName, _ changes: [(name: String, setting: StoredSetting?)], recording draft: AuditDraft
+    ) throws(Fault) -> Changed
 
     /// By app, platform, and the order in which they were added; of all apps with nil.
     func releases(of app: AppName?) throws(Fault) -> [Release]
     func release(_ id: KeyID) throws(Fault) -> Release?
-    func insert(_ release: Release) throws(Fault) -> Inserted
-    func retire(_ id: KeyID, _ retirement: ReleaseKey.Retirement) throws(Fault) -> Changed
+    func insert(_ release: Release, recording draft: AuditDraft) throws(Fault) -> Inserted
+    func retire(
+        _ id: KeyID, _ retirement: ReleaseKey.Retirement, recording draft: AuditDraft
+    ) throws(Fault) -> Changed
 
     /// Sets, or with nil removes, settings of a release: all of them or none.
-    func change(_ release: KeyID, _ changes: [(name: String, text: String?)]) throws(Fault) -> Changed
+    func change(
+        _ release: KeyID, _ changes: [(name: String, text: String?)], recording draft: AuditDraft
+    ) throws(Fault) -> Changed
 
     /// Gives a release a next key. One that it has stays: `taken`, as for a release that is not there. What the meter
     /// has of earlier next keys goes to the current one.
-    func insertNext(_ sealedNextSecret: [UInt8], of release: KeyID) throws(Fault) -> Inserted
+    func insertNext(
+        _ sealedNextSecret: [UInt8], of release: KeyID, recording draft: AuditDraft
+    ) throws(Fault) -> Inserted
     /// Puts `sealedSecret` in the current key's place and removes the next one, if that is still `sealedNextSecret`:
     /// what was opened and sealed again must be what is replaced.
     func promote(
-        _ sealedNextSecret: [UInt8], as sealedSecret: [UInt8], of release: KeyID
+        _ sealedNextSecret: [UInt8], as sealedSecret: [UInt8], of release: KeyID, recording draft: AuditDraft
     ) throws(Fault) -> Changed
     /// Removes the next key; `missing` where there is none.
-    func removeNext(of release: KeyID) throws(Fault) -> Changed
+    func removeNext(of release: KeyID, recording draft: AuditDraft) throws(Fault) -> Changed
 }
 
 /// What the store remembers about the deployment itself.
 package protocol MetaStore: Sendable {
     func value(of name: MetaName) throws(Fault) -> [UInt8]?
     func set(_ name: MetaName, to value: [UInt8]) throws(Fault)
+    /// The same, and recorded.
+    func set(_ name: MetaName, to value: [UInt8], recording draft: AuditDraft) throws(Fault)
+    /// Sets it if it is `old` (nil: not there), and the others with it; answers the value it has now.
+    func exchange(
+        _ name: MetaName, _ old: [UInt8]?, for new: [UInt8], with others: [(name: MetaName, value: [UInt8])]
+    ) throws(Fault) -> [UInt8]
     /// Sets it unless it has a value; answers the value it has now. Two that race get the same answer.
     func claim(_ name: MetaName, _ value: [UInt8]) throws(Fault) -> [UInt8]
 }
 
 package enum MetaName: String, Sendable, CaseIterable {
-    /// A fixed text under the master key: who opens it has the right key.
+    /// A fixed text and the audit log's key under the master key: who opens it has the right key.
     case masterKeyCheck = "master-key-check"
+    /// Where the audit log ends, authenticated under its key.
+    case auditHead = "audit-head"
     /// Which replay file belongs to this store, so that one that vanished is missed.
     case replayFile = "replay-file"
     /// The seed of the Ed25519 key that signs answers, under the master key.
     case answerKey = "answer-key"
+    /// The seeds of the Ed25519 keys that sign assertions to backends, each under the master key.
+    case assertionKeys = "assertion-keys"
     /// Since when requests are counted: whole Unix seconds, in decimal.
     case meterBegan = "meter-began"
 }

@@ -16,7 +16,7 @@ enum Tool {
     static let commands: [Command] = [
         .serve, .appAdd, .appList, .appPolicy, .releaseAdd, .releaseList, .releasePolicy, .releaseRotate,
         .releaseRetire,
-        .meter, .profileAdd, .request, .sign,
+        .meter, .auditList, .auditVerify, .assertionKeys, .assertionRotate, .profileAdd, .request, .sign,
         .verify, .explain, .bench, .version,
     ]
 

@@ -27,10 +27,13 @@ package struct Policy: Sendable, Equatable {
     package var presignedLifetime: Int?
     /// Whether rsa-v1_5-sha256 keys may speak.
     package var rsaV15 = Permission.refused
+    /// Whether the backend is sent a signed assertion with each request.
+    package var assertion = Assertion.none
     /// Where clients of auth-v4 see this deployment: `https://api.example.com`; nil for where the request came to.
     package var publicURL: String?
 
     package enum RefusalDetail: Sendable, Equatable { case coarse, exact }
+    package enum Assertion: Sendable, Equatable { case none, signed }
     package enum Permission: Sendable, Equatable { case refused, allowed }
 
     /// Which requests of a scheme without nonces are let through once only. Source: docs/protocol.md, the table of

@@ -20,19 +20,20 @@ final class Gateway: Handler, @unchecked Sendable {
     private let limits: Limits
     private let log: EventLog?
     private let clock: any TimeSource
-    private let identity = Identity()
+    private let identity: Identity
     private let tally: Tally
     private var events: EventGenerator
     private var logClock = LogClock()
     private var line: [UInt8] = []
 
     init(
-        gate: Gate, signing: AnswerSigning, backend: Backend, prefix: String, limits: Limits, tally: Tally,
-        log: EventLog?, clock: any TimeSource, seed: UInt64
+        gate: Gate, signing: AnswerSigning, backend: Backend, identity: Identity, prefix: String, limits: Limits,
+        tally: Tally, log: EventLog?, clock: any TimeSource, seed: UInt64
     ) {
         self.gate = gate
         self.signing = signing
         self.backend = backend
+        self.identity = identity
         self.prefix = Array(prefix.utf8)
         self.limits = limits
         self.tally = tally
@@ -91,7 +92,7 @@ final class Gateway: Handler, @unchecked Sendable {
     ) async throws(Refusal) {
         var forwarding = Forwarding(
             fields: Identity.forwardedFields(of: request, caller: caller),
-            added: identity.lines(for: caller, event: event))
+            added: try identity.lines(for: caller, of: request, event: event, at: clock.now))
         switch backend {
         case .echo:
             guard request.isBodyWhole else {
@@ -147,7 +148,7 @@ final class Gateway: Handler, @unchecked Sendable {
         log.write(line, event.refusal == nil ? .soon : .now)
     }
 
-    /// The authority's own routes. Only `health` so far; the rest of the prefix is kept from the upstream.
+    /// The authority's own routes; the rest of the prefix is kept from the upstream.
     private func ownRoute(_ request: borrowing Request) -> Answer? {
         let path = request.head.span.extracting(request.path.range)
         guard path.count >= prefix.count else { return nil }
@@ -155,6 +156,7 @@ final class Gateway: Handler, @unchecked Sendable {
         let rest = String(decoding: request.head[request.path.range].dropFirst(prefix.count), as: UTF8.self)
         switch rest {
         case "/health": return Answer(status: 200, type: "application/json", body: Array("{\"status\":\"ok\"}\n".utf8))
+        case "/jwks": return identity.keySet(for: request, at: clock.now)
         case _ where rest.isEmpty || rest.hasPrefix("/"): return .notFound
         default: return nil
         }

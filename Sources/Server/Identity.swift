@@ -8,16 +8,27 @@ import CountersignWire
 /// Confined to one loop: the lines that are the same for every request of a release are kept.
 final class Identity {
     private static let mostKept = 1_024
+    private let asserter: Asserter
     private var kept: [ObjectIdentifier: (release: ReleaseKey, lines: [UInt8])] = [:]
 
+    init(_ asserter: Asserter) { self.asserter = asserter }
+
     /// `Countersign-*` field lines, each with its CRLF. Source: docs/protocol.md, "To the upstream".
-    func lines(for caller: Caller, event: EventID) -> [UInt8] {
+    func lines(
+        for caller: Caller, of request: Request, event: EventID, at now: Int64
+    ) throws(Refusal) -> [UInt8] {
         var lines = releaseLines(for: caller.release)
         lines.append(contentsOf: "Countersign-Event: ".utf8)
         event.bytes.span.withUnsafeBufferPointer { lines.append(contentsOf: $0) }
         lines.append(contentsOf: "\r\n".utf8)
+        if caller.release.policy.assertion == .signed {
+            try asserter.append(for: request, caller, event, at: now, to: &lines)
+        }
         return lines
     }
+
+    /// The answer of `GET jwks`.
+    func keySet(for request: Request, at now: Int64) -> Answer { asserter.keySet(for: request, at: now) }
 
     private func releaseLines(for release: ReleaseKey) -> [UInt8] {
         if let entry = kept[ObjectIdentifier(release)], entry.release === release { return entry.lines }

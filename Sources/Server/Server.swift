@@ -21,7 +21,7 @@ public enum Server {
         let meter = Meter()
         let service = try Service(
             configuration, log: log, signing: signing, meter: meter, replay: replay,
-            adminToken: deployment.folder.adminToken
+            adminToken: deployment.folder.adminToken, assertionKeys: AssertionKeys(deployment)
         ) { authorities in
             Gate(authorities: Authorities(authorities), keys: keys, replay: replay, clock: SystemTime())
         }

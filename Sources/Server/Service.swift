@@ -19,7 +19,7 @@ final class Service {
     /// Opens the ports and prepares one worker a core; nothing is accepted before ``start()``.
     init(
         _ configuration: Configuration, log: EventLog?, signing: AnswerSigning, meter: Meter, replay: ReplayFile,
-        adminToken: String,
+        adminToken: String, assertionKeys: AssertionKeys,
         makeGate: (_ authorities: [String]) throws(Fault) -> Gate
     ) throws(Fault) {
         self.configuration = configuration
@@ -37,9 +37,10 @@ final class Service {
                 let loop = try EventLoop()
                 let gateway = Gateway(
                     gate: try makeGate(authorities), signing: signing,
-                    backend: Service.backend(target, loop, configuration), prefix: configuration.prefix,
-                    limits: configuration.limits, tally: Tally(meter), log: log, clock: SystemTime(),
-                    seed: Service.seed())
+                    backend: Service.backend(target, loop, configuration),
+                    identity: Identity(Service.asserter(assertionKeys, configuration, authorities)),
+                    prefix: configuration.prefix, limits: configuration.limits, tally: Tally(meter), log: log,
+                    clock: SystemTime(), seed: Service.seed())
                 var listeners = [
                     Listener(
                         descriptor: descriptors[index], loop: loop, settings: settings, count: connections,
@@ -111,6 +112,16 @@ final class Service {
         guard configuration.authorities.isEmpty else { return configuration.authorities }
         let port = UInt16(truncatingIfNeeded: port)
         return [configuration.listen.host, "localhost"].map { HostPort(host: $0, port: port).description }
+    }
+
+    /// Whose assertions they are: where the deployment's own routes stand, so that `iss` with `/jwks` has the keys.
+    private static func asserter(
+        _ keys: AssertionKeys, _ configuration: Configuration, _ authorities: [String]
+    ) -> Asserter {
+        let scheme = configuration.tls == .off ? "http" : "https"
+        let issuer = "\(scheme)://\(authorities.first ?? "")\(configuration.prefix)"
+        return Asserter(
+            keys, issuer: issuer, audience: configuration.assertionAudience ?? configuration.upstream?.text ?? issuer)
     }
 
     private static func upstream(_ configuration: Configuration) throws -> UpstreamTarget? {

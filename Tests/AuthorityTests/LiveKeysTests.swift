@@ -86,7 +86,8 @@ import Testing
         let before = serving.generation.current
         // As if a process had died between its commit and the counting.
         let other = SQLiteStore(path: "\(folder.data)/countersign.db")
-        #expect(try other.retire(id, ReleaseKey.Retirement(at: 1, updateURL: "u:x")) == .yes)
+        let draft = AuditDraft { head in (AuditRow(number: 100, record: [], tag: []), head ?? []) }
+        #expect(try other.retire(id, ReleaseKey.Retirement(at: 1, updateURL: "u:x"), recording: draft) == .yes)
         #expect(serving.generation.current == before)
         #expect(try keys.find(id)?.retirement == nil)
         try keys.reconcile()

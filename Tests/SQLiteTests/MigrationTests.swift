@@ -39,8 +39,8 @@ import Testing
         #expect(release.id.description == "r_1" && release.sealedSecret == [1, 2] && release.scheme == .formMD5)
         #expect(release.sealedNextSecret == nil && release.settings.isEmpty)
         #expect(try store.apps().map(\.settings) == [["window": .text("9s")]])
-        #expect(try store.insertNext([3], of: release.id) == .yes)
-        #expect(try store.change(release.id, [("debug", "on")]) == .yes)
+        #expect(try store.insertNext([3], of: release.id, recording: .counting) == .yes)
+        #expect(try store.change(release.id, [("debug", "on")], recording: .counting) == .yes)
         #expect(try store.meter(since: 0).isEmpty)
     }
 }

@@ -62,7 +62,7 @@ import Testing
                 _ = try store.insert(
                     App(
                         name: #require(AppName("app-\(number)")), created: 1,
-                        settings: ["forward": .text("x-\(number)")]))
+                        settings: ["forward": .text("x-\(number)")]), recording: .counting)
             }
         }
         let good = try #require(FileManager.default.contents(atPath: path))
@@ -113,7 +113,7 @@ import Testing
                     let store = SQLiteStore(path: path)
                     for number in 0..<10 {
                         guard let name = AppName("app-\(writer)-\(number)") else { return }
-                        _ = try store.insert(App(name: name, created: 1))
+                        _ = try store.insert(App(name: name, created: 1), recording: .counting)
                     }
                 }
             }

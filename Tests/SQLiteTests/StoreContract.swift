@@ -18,6 +18,7 @@ struct StoreContract {
         try rotation()
         try settings()
         try meter()
+        try audit()
         try meta()
         try revisions()
     }
@@ -33,19 +34,23 @@ struct StoreContract {
         let demo = try #require(AppName("demo"))
         let other = try #require(AppName("a-first"))
         let app = App(name: demo, created: 12, settings: ["window": .text("9s"), "legacy-key": .sealed([0, 255])])
-        #expect(try make().insert(app) == .yes)
-        #expect(try make().insert(App(name: demo, created: 99)) == .taken)
-        #expect(try make().insert(App(name: other, created: 13)) == .yes)
+        #expect(try make().insert(app, recording: .counting) == .yes)
+        #expect(try make().insert(App(name: demo, created: 99), recording: .counting) == .taken)
+        #expect(try make().insert(App(name: other, created: 13), recording: .counting) == .yes)
         #expect(try make().app(demo) == app)
         #expect(try make().apps().map(\.name) == [other, demo])
         #expect(try make().app(#require(AppName("absent"))) == nil)
 
         #expect(
-            try make().change(demo, [("window", nil), ("debug", .text("on")), ("legacy-key", .sealed([1]))]) == .yes)
+            try make().change(
+                demo, [("window", nil), ("debug", .text("on")), ("legacy-key", .sealed([1]))], recording: .counting)
+                == .yes)
         #expect(try make().app(demo)?.settings == ["debug": .text("on"), "legacy-key": .sealed([1])])
-        #expect(try make().change(#require(AppName("absent")), [("debug", .text("on"))]) == .missing)
+        #expect(
+            try make().change(#require(AppName("absent")), [("debug", .text("on"))], recording: .counting) == .missing)
         // Text is text: nothing in it is taken for SQL.
-        #expect(try make().change(other, [("forward", .text("'); DROP TABLE app; --\0é"))]) == .yes)
+        #expect(
+            try make().change(other, [("forward", .text("'); DROP TABLE app; --\0é"))], recording: .counting) == .yes)
         #expect(try make().app(other)?.settings == ["forward": .text("'); DROP TABLE app; --\0é")])
     }
 
@@ -57,11 +62,11 @@ struct StoreContract {
 
     private func releases() throws {
         let first = try release("r_1", version: "1.0")
-        #expect(try make().insert(first) == .yes)
-        #expect(try make().insert(release("r_1", version: "2.0")) == .taken)
-        #expect(try make().insert(release("r_2", version: "1.0")) == .taken)
+        #expect(try make().insert(first, recording: .counting) == .yes)
+        #expect(try make().insert(release("r_1", version: "2.0"), recording: .counting) == .taken)
+        #expect(try make().insert(release("r_2", version: "1.0"), recording: .counting) == .taken)
         let legacy = try release("1001", version: "1.0", scheme: .formMD5)
-        #expect(try make().insert(legacy) == .yes)
+        #expect(try make().insert(legacy, recording: .counting) == .yes)
         #expect(try make().release(first.id) == first)
         #expect(try make().release(#require(KeyID("absent"))) == nil)
         #expect(try make().releases(of: first.app) == [first, legacy])
@@ -69,13 +74,13 @@ struct StoreContract {
         #expect(try make().releases(of: nil).count == 2)
 
         let retirement = ReleaseKey.Retirement(at: .max, updateURL: "https://example.com/é")
-        #expect(try make().retire(first.id, retirement) == .yes)
+        #expect(try make().retire(first.id, retirement, recording: .counting) == .yes)
         #expect(try make().release(first.id)?.retirement == retirement)
-        #expect(try make().retire(#require(KeyID("absent")), retirement) == .missing)
+        #expect(try make().retire(#require(KeyID("absent")), retirement, recording: .counting) == .missing)
 
         var orphan = try release("r_3", version: "3.0")
         orphan.app = try #require(AppName("absent"))
-        #expect(throws: Fault.self) { try make().insert(orphan) }
+        #expect(throws: Fault.self) { try make().insert(orphan, recording: .counting) }
         #expect(try make().releases(of: nil).count == 2)
     }
 
@@ -84,35 +89,36 @@ struct StoreContract {
         let id = try #require(KeyID("r_1"))
         let before = try #require(try make().release(id))
         #expect(before.sealedNextSecret == nil)
-        #expect(try make().removeNext(of: id) == .missing)
-        #expect(try make().promote([7], as: [8], of: id) == .missing)
-        #expect(try make().insertNext([7], of: id) == .yes)
-        #expect(try make().insertNext([6], of: id) == .taken)
-        #expect(try make().insertNext([6], of: #require(KeyID("absent"))) == .taken)
+        #expect(try make().removeNext(of: id, recording: .counting) == .missing)
+        #expect(try make().promote([7], as: [8], of: id, recording: .counting) == .missing)
+        #expect(try make().insertNext([7], of: id, recording: .counting) == .yes)
+        #expect(try make().insertNext([6], of: id, recording: .counting) == .taken)
+        #expect(try make().insertNext([6], of: #require(KeyID("absent")), recording: .counting) == .taken)
         #expect(try make().release(id)?.sealedNextSecret == [7])
-        #expect(try make().promote([6], as: [8], of: id) == .missing, "not the one that was read")
+        #expect(try make().promote([6], as: [8], of: id, recording: .counting) == .missing, "not the one that was read")
         #expect(try make().release(id)?.sealedSecret == before.sealedSecret)
-        #expect(try make().promote([7], as: [8], of: id) == .yes)
+        #expect(try make().promote([7], as: [8], of: id, recording: .counting) == .yes)
         var after = before
         after.sealedSecret = [8]
         #expect(try make().release(id) == after)
-        #expect(try make().insertNext([9], of: id) == .yes)
-        #expect(try make().removeNext(of: id) == .yes)
+        #expect(try make().insertNext([9], of: id, recording: .counting) == .yes)
+        #expect(try make().removeNext(of: id, recording: .counting) == .yes)
         #expect(try make().release(id) == after)
         #expect(try make().release(#require(KeyID("1001")))?.sealedNextSecret == nil)
     }
 
     private func settings() throws {
         let id = try #require(KeyID("r_1"))
-        #expect(try make().change(id, [("window", "9s"), ("debug", "on")]) == .yes)
-        #expect(try make().change(id, [("window", "8s"), ("debug", nil), ("forward", nil)]) == .yes)
+        #expect(try make().change(id, [("window", "9s"), ("debug", "on")], recording: .counting) == .yes)
+        #expect(
+            try make().change(id, [("window", "8s"), ("debug", nil), ("forward", nil)], recording: .counting) == .yes)
         #expect(try make().release(id)?.settings == ["window": "8s"])
         #expect(try make().release(#require(KeyID("1001")))?.settings == [:])
-        #expect(try make().change(#require(KeyID("absent")), [("window", "9s")]) == .missing)
+        #expect(try make().change(#require(KeyID("absent")), [("window", "9s")], recording: .counting) == .missing)
         var brought = try release("r_4", version: "4.0")
         brought.settings = ["debug": "on"]
         brought.sealedNextSecret = [4]
-        #expect(try make().insert(brought) == .yes)
+        #expect(try make().insert(brought, recording: .counting) == .yes)
         #expect(try make().release(brought.id) == brought)
     }
 
@@ -148,17 +154,46 @@ struct StoreContract {
                 day: 3, count: count, lastSeen: 3 * 86_400 + count)
         }
         try make().add([entry(.accepted, 5), entry(.acceptedUnderNextKey, 9), entry(.refused(.stale), 2)])
-        #expect(try make().insertNext([1], of: id) == .yes)
+        #expect(try make().insertNext([1], of: id, recording: .counting) == .yes)
         var sum = entry(.accepted, 14)
         sum.lastSeen = 3 * 86_400 + 9
         let ours = try make().meter(since: 0).filter { $0.subject.release == "1001" }
         #expect(ours == [sum, entry(.refused(.stale), 2)])
-        #expect(try make().insertNext([2], of: id) == .taken)
-        #expect(try make().removeNext(of: id) == .yes)
+        #expect(try make().insertNext([2], of: id, recording: .counting) == .taken)
+        #expect(try make().removeNext(of: id, recording: .counting) == .yes)
+    }
+
+    /// Of the changes that the tests above have made: each that came about is recorded once, and no other.
+    private func audit() throws {
+        let rows = try make().auditRows(after: 0, limit: 1_000)
+        #expect(rows.map(\.number) == Array(1...Int64(rows.count)) && rows.count == 16)
+        #expect(rows.last?.record == Array("record \(rows.count) é\0".utf8) && rows.last?.tag == [0, 255])
+        #expect(try make().auditEnd() == (head: [UInt8(rows.count)], last: Int64(rows.count)))
+        #expect(try make().auditRows(after: 3, limit: 2) == Array(rows[3..<5]))
+
+        let demo = try #require(AppName("demo"))
+        let (before, revision) = (try make().app(demo), try make().revision())
+        let failing = AuditDraft { (_) throws(Fault) in throw Fault(.failed, "no place") }
+        #expect(throws: Fault.self) { try make().change(demo, [("debug", .text("x"))], recording: failing) }
+        let taken = AuditDraft { _ in (AuditRow(number: 1, record: [], tag: []), []) }
+        #expect(throws: Fault.self) { try make().change(demo, [("debug", .text("x"))], recording: taken) }
+        #expect(throws: Fault.self) { try make().set(.meterBegan, to: [7], recording: failing) }
+        #expect(try make().app(demo) == before, "no change without its record")
+        #expect(try make().value(of: .meterBegan) == nil)
+        #expect(try make().auditRows(after: 0, limit: 1_000) == rows && make().revision() == revision)
+
+        try make().set(.meterBegan, to: [7], recording: .counting)
+        #expect(try make().auditEnd().last == Int64(rows.count) + 1)
+        #expect(try make().exchange(.meterBegan, nil, for: [8], with: [(.answerKey, [9])]) == [7])
+        #expect(try make().exchange(.meterBegan, [6], for: [8], with: [(.answerKey, [9])]) == [7])
+        #expect(try make().value(of: .answerKey) == nil)
+        #expect(try make().exchange(.meterBegan, [7], for: [8], with: [(.replayFile, [9])]) == [8])
+        #expect(try make().value(of: .replayFile) == [9] && make().value(of: .meterBegan) == [8])
     }
 
     private func meta() throws {
-        for name in MetaName.allCases {
+        let used: [MetaName] = [.auditHead, .meterBegan, .replayFile]
+        for name in MetaName.allCases where !used.contains(name) {
             #expect(try make().value(of: name) == nil)
             #expect(try make().claim(name, [1]) == [1])
             #expect(try make().claim(name, [2]) == [1])
@@ -173,12 +208,21 @@ struct StoreContract {
         let demo = try #require(AppName("demo"))
         let before = try make().revision()
         #expect(try make().revision() == before)
-        #expect(try make().change(demo, [("debug", .text("off"))]) == .yes)
+        #expect(try make().change(demo, [("debug", .text("off"))], recording: .counting) == .yes)
         let after = try make().revision()
         #expect(after > before)
         let snapshot = try make().snapshot()
         #expect(snapshot.revision == after)
         #expect(try snapshot.apps == make().apps())
         #expect(try snapshot.releases == make().releases(of: nil))
+    }
+}
+
+extension AuditDraft {
+    /// Its head is a byte that counts.
+    static let counting = AuditDraft { head in
+        let number = (head?.first ?? 0) + 1
+        let row = AuditRow(number: Int64(number), record: Array("record \(number) é\0".utf8), tag: [0, 255])
+        return (row, [number])
     }
 }

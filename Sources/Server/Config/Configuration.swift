@@ -19,6 +19,8 @@ public struct Configuration: Sendable, Equatable {
     /// `HOST` or `HOST:PORT`, lower-case, that requests may be addressed to; empty for the listen address and
     /// `localhost` at its port.
     public var authorities: [String] = []
+    /// Whom assertions are for (`aud`); nil for the backend's URL.
+    public var assertionAudience: String?
     /// Event loops; nil for one a core.
     public var workers: Int?
     /// The path under which the authority's own routes stand.

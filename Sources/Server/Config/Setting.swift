@@ -146,6 +146,16 @@ extension Setting {
             },
             show: { $0.authorities.isEmpty ? .null : .string($0.authorities.joined(separator: ",")) }),
         Setting(
+            "assertion-audience", "URI", "whom assertions to the backend are for (default: the backend's URL)",
+            expected: "1 to 256 visible ASCII characters",
+            set: { configuration, text in
+                guard (1...256).contains(text.utf8.count), text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
+                    return nil
+                }
+                return configuration.assertionAudience = text
+            },
+            show: { .optional($0.assertionAudience) }),
+        Setting(
             "workers", "N", "event loops (default: one a core)", expected: "a whole number from 1 to 256",
             set: { configuration, text in wholeNumber(text, in: 1...256).map { configuration.workers = $0 } },
             show: { $0.workers.map { .integer(Int64($0)) } ?? .null }),

@@ -10,8 +10,8 @@ extension SQLiteStore {
 
     package func app(_ name: AppName) throws(Fault) -> App? { try apps().first { $0.name == name } }
 
-    package func insert(_ app: App) throws(Fault) -> Inserted {
-        try change { (database) throws(Fault) in
+    package func insert(_ app: App, recording draft: AuditDraft) throws(Fault) -> Inserted {
+        try change(recording: draft) { (database) throws(Fault) in
             let added = try database.run(
                 "INSERT INTO app (name, created) VALUES (?, ?) ON CONFLICT DO NOTHING",
                 .text(app.name.description), .integer(app.created))
@@ -22,9 +22,9 @@ extension SQLiteStore {
     }
 
     package func change(
-        _ app: AppName, _ changes: [(name: String, setting: StoredSetting?)]
+        _ app: AppName, _ changes: [(name: String, setting: StoredSetting?)], recording draft: AuditDraft
     ) throws(Fault) -> Changed {
-        try change { (database) throws(Fault) in
+        try change(recording: draft) { (database) throws(Fault) in
             let known = try database.integer("SELECT 1 FROM app WHERE name = ?", .text(app.description))
             guard known != nil else { return .missing }
             for (name, setting) in changes { try SQLiteStore.set(name, setting, of: app, in: database) }
@@ -60,8 +60,8 @@ extension SQLiteStore {
 
     package func release(_ id: KeyID) throws(Fault) -> Release? { try releases(of: nil).first { $0.id == id } }
 
-    package func insert(_ release: Release) throws(Fault) -> Inserted {
-        try change { (database) throws(Fault) in
+    package func insert(_ release: Release, recording draft: AuditDraft) throws(Fault) -> Inserted {
+        try change(recording: draft) { (database) throws(Fault) in
             let added = try database.run(
                 """
                 INSERT INTO release
@@ -80,8 +80,10 @@ extension SQLiteStore {
         }
     }
 
-    package func retire(_ id: KeyID, _ retirement: ReleaseKey.Retirement) throws(Fault) -> Changed {
-        try change { (database) throws(Fault) in
+    package func retire(
+        _ id: KeyID, _ retirement: ReleaseKey.Retirement, recording draft: AuditDraft
+    ) throws(Fault) -> Changed {
+        try change(recording: draft) { (database) throws(Fault) in
             let changed = try database.run(
                 "UPDATE release SET retired_at = ?, update_url = ? WHERE key_id = ?",
                 .integer(retirement.at), .text(retirement.updateURL), .text(id.description))

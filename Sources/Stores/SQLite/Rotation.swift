@@ -3,9 +3,11 @@ import CountersignSchemes
 import CountersignWire
 
 extension SQLiteStore {
-    package func change(_ release: KeyID, _ changes: [(name: String, text: String?)]) throws(Fault) -> Changed {
+    package func change(
+        _ release: KeyID, _ changes: [(name: String, text: String?)], recording draft: AuditDraft
+    ) throws(Fault) -> Changed {
         let id = SQLValue.text(release.description)
-        return try change { (database) throws(Fault) in
+        return try change(recording: draft) { (database) throws(Fault) in
             guard try database.integer("SELECT 1 FROM release WHERE key_id = ?", id) != nil else { return .missing }
             for (name, text) in changes { try SQLiteStore.set(name, text, of: release, in: database) }
             return .yes
@@ -25,8 +27,10 @@ extension SQLiteStore {
             """, id, .text(name), .text(text))
     }
 
-    package func insertNext(_ sealedNextSecret: [UInt8], of release: KeyID) throws(Fault) -> Inserted {
-        try change { (database) throws(Fault) in
+    package func insertNext(
+        _ sealedNextSecret: [UInt8], of release: KeyID, recording draft: AuditDraft
+    ) throws(Fault) -> Inserted {
+        try change(recording: draft) { (database) throws(Fault) in
             let changed = try database.run(
                 "UPDATE release SET sealed_next_secret = ? WHERE key_id = ? AND sealed_next_secret IS NULL",
                 .blob(sealedNextSecret), .text(release.description))
@@ -52,9 +56,9 @@ extension SQLiteStore {
     }
 
     package func promote(
-        _ sealedNextSecret: [UInt8], as sealedSecret: [UInt8], of release: KeyID
+        _ sealedNextSecret: [UInt8], as sealedSecret: [UInt8], of release: KeyID, recording draft: AuditDraft
     ) throws(Fault) -> Changed {
-        try change { (database) throws(Fault) in
+        try change(recording: draft) { (database) throws(Fault) in
             let changed = try database.run(
                 """
                 UPDATE release SET sealed_secret = ?, sealed_next_secret = NULL
@@ -64,8 +68,8 @@ extension SQLiteStore {
         }
     }
 
-    package func removeNext(of release: KeyID) throws(Fault) -> Changed {
-        try change { (database) throws(Fault) in
+    package func removeNext(of release: KeyID, recording draft: AuditDraft) throws(Fault) -> Changed {
+        try change(recording: draft) { (database) throws(Fault) in
             let changed = try database.run(
                 "UPDATE release SET sealed_next_secret = NULL WHERE key_id = ? AND sealed_next_secret IS NOT NULL",
                 .text(release.description))

@@ -1,0 +1,76 @@
+import CountersignSchemes
+import CountersignWire
+import Glibc
+
+/// What somebody did, before it has its place in the log. Never holds a secret: who adds a detail sees to that.
+package struct AuditEntry: Sendable {
+    package var actor: AuditActor
+    package var action: AuditAction
+    package var subject: AuditSubject
+    /// By name, in the order in which they are shown.
+    package var details: [(name: String, value: JSONValue)]
+
+    /// The record's bytes: one JSON object, without white space, members in this order. They are what is authenticated
+    /// and kept; nobody writes them again from what they mean.
+    func record(number: Int64, at time: Int64) -> [UInt8] {
+        var members: [(name: String, value: JSONValue)] = [
+            ("number", .integer(number)), ("time", .integer(time)), ("actor", actor.json),
+            ("action", .string(action.rawValue)),
+        ]
+        members += subject.members
+        members.append(("details", .object(details)))
+        return Array(JSONValue.object(members).text.utf8)
+    }
+}
+
+/// Who did it.
+package enum AuditActor: Sendable, Equatable {
+    /// Whoever ran the command, by the system's word: the real user id, and the login name where it has one.
+    case user(id: UInt32, name: String?)
+
+    package static var thisProcess: AuditActor {
+        let id = getuid()
+        var entry = passwd()
+        var found: UnsafeMutablePointer<passwd>?
+        var buffer = [CChar](repeating: 0, count: 16_384)
+        guard getpwuid_r(id, &entry, &buffer, buffer.count, &found) == 0, found != nil, let name = entry.pw_name else {
+            return .user(id: id, name: nil)
+        }
+        return .user(id: id, name: String(cString: name))
+    }
+
+    fileprivate var json: JSONValue {
+        switch self {
+        case .user(let id, let name):
+            ["kind": "os-user", "uid": .integer(Int64(id)), "name": .optional(name)]
+        }
+    }
+}
+
+/// What was done.
+package enum AuditAction: String, Sendable, CaseIterable {
+    case appAdd = "app.add"
+    case appPolicy = "app.policy"
+    case releaseAdd = "release.add"
+    case releasePolicy = "release.policy"
+    case releaseRetire = "release.retire"
+    case nextKeyAdd = "release.next-key.add"
+    case nextKeyPromote = "release.next-key.promote"
+    case nextKeyDrop = "release.next-key.drop"
+    case assertionKeysRotate = "assertion-keys.rotate"
+}
+
+/// What it was done to.
+package enum AuditSubject: Sendable {
+    case deployment
+    case app(AppName)
+    case release(KeyID, of: AppName)
+
+    fileprivate var members: [(name: String, value: JSONValue)] {
+        switch self {
+        case .deployment: []
+        case .app(let name): [("app", .string(name.description))]
+        case .release(let id, let app): [("app", .string(app.description)), ("release", .string(id.description))]
+        }
+    }
+}
