@@ -8,7 +8,10 @@ import CountersignWire
         guard let key = try? PublicKey(pem: bytes, algorithm: algorithm) else { continue }
         let der = key.der
         guard let again = try? PublicKey(der: der.span, algorithm: key.algorithm) else {
-            preconditionFailure("a key that is read cannot be written")
+            // OpenSSL looks for small flaws in an RSA modulus with random numbers: one that nobody made on purpose may
+            // pass once and then not.
+            precondition(key.algorithm == .rsaPSS, "a key that is read cannot be written")
+            continue
         }
         precondition(again.der == der && again.algorithm == key.algorithm)
         precondition(key.verify(bytes, of: bytes) == .different)

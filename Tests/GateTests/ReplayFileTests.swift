@@ -41,7 +41,9 @@ import Testing
         let pipe = try Pipe()
         let child = fork()
         if child == 0 {
-            // Only what is safe between fork and the kill: no test machinery.
+            // Only what is safe between fork and the kill: no test machinery. What was inherited goes first, or this
+            // would hold the locks of files that tests beside this one have open.
+            pipe.closeAllOthers()
             let admitted =
                 (try? ReplayFile(path: folder.path + "/replay", expecting: nil, settings: settings, now: now))
                 .map { file in code { try file.insertNow(entry("n")) } == nil }
@@ -358,6 +360,11 @@ private struct Pipe {
     init() throws {
         let made = withUnsafeMutableBytes(of: &ends) { pipe($0.bindMemory(to: Int32.self).baseAddress) }
         try #require(made == 0)
+    }
+
+    /// Closes every other descriptor of this process but the standard ones.
+    func closeAllOthers() {
+        for descriptor in 3..<Int32(4096) where descriptor != ends.0 && descriptor != ends.1 { close(descriptor) }
     }
 
     func send(_ byte: UInt8) { _ = withUnsafeBytes(of: byte) { write(ends.1, $0.baseAddress, 1) } }
