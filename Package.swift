@@ -45,6 +45,7 @@ let package = Package(
 
         module("Wire", []),
         module("Seal", ["CCrypto", "CSodium"]),
+        module("Opaque", ["CountersignSeal"]),
         module("Schemes", ["CountersignWire", "CountersignSeal"]),
         module("Gate", ["CountersignSchemes", "CountersignSeal", "CountersignWire"]),
         module("Authority", ["CountersignGate", "CountersignSchemes", "CountersignSeal", "CountersignWire"]),
@@ -68,6 +69,7 @@ let package = Package(
 
         tests("Wire"),
         tests("Seal", ["CountersignWire"]),
+        tests("Opaque", ["CountersignSeal", "CountersignWire"]),
         tests("Schemes", ["CountersignSeal", "CountersignWire"]),
         tests("Gate", ["CountersignSchemes", "CountersignSeal", "CountersignWire"]),
         tests(
