@@ -1,7 +1,7 @@
 import CountersignSeal
 
 /// What the other side did wrong. What went wrong on ours is a ``CryptographyFault``.
-package enum OpaqueRefusal: Error, Sendable, Equatable {
+package enum OpaqueRefusal: Error, Sendable, Hashable {
     /// Not a message of that kind: another length, or a point that is none, or is the identity.
     case malformed(MessageKind)
     /// The envelope did not open: a wrong password, a name that the registration was not for, no such account, or an

@@ -23,9 +23,11 @@ package struct ServerKeys: Sendable {
 
     /// From what ``bytes`` gave: the seed, 64 bytes, and the private key, 32. Nil where they are none.
     package init?(_ bytes: Secret) throws(CryptographyFault) {
-        guard bytes.count == ServerKeys.count else { return nil }
-        guard let privateKey = Ristretto255.Scalar(bytes.part(ServerKeys.seedCount..<ServerKeys.count)) else { return nil }
-        try self.init(seed: bytes.part(0..<ServerKeys.seedCount), privateKey: privateKey)
+        let (seedCount, count) = (ServerKeys.seedCount, ServerKeys.count)
+        guard bytes.count == count, let privateKey = Ristretto255.Scalar(bytes.part(seedCount..<count)) else {
+            return nil
+        }
+        try self.init(seed: bytes.part(0..<seedCount), privateKey: privateKey)
     }
 
     private init(seed: Secret, privateKey: Ristretto255.Scalar) throws(CryptographyFault) {

@@ -11,8 +11,9 @@ extension Ristretto255 {
         /// Nil where `bytes` are not the encoding of an element, or are the identity's, which would make every product
         /// known.
         package init?(_ bytes: [UInt8]) {
-            guard bytes.count == Element.count, sodium_is_zero(bytes, bytes.count) == 0,
-                crypto_core_ristretto255_is_valid_point(bytes) == 1
+            // libsodium 1.0.18 overlooks the highest bit, which gives each element a second spelling.
+            guard bytes.count == Element.count, bytes[Element.count - 1] < 0x80,
+                sodium_is_zero(bytes, bytes.count) == 0, crypto_core_ristretto255_is_valid_point(bytes) == 1
             else { return nil }
             self.bytes = bytes
         }
