@@ -77,6 +77,10 @@ let package = Package(
             ["CountersignSQLite", "CountersignGate", "CountersignSchemes", "CountersignSeal", "CountersignWire"]),
         tests("SQLite", ["CountersignAuthority", "CountersignGate", "CountersignSchemes", "CountersignWire"]),
         tests("Server", ["CountersignHTTP", "CountersignWire"]),
+        // Speaks OPAQUE with other people's libraries in Tests/Interop; never shipped.
+        .executableTarget(
+            name: "opaque-peer", dependencies: ["CountersignOpaque", "CountersignSeal", "CountersignWire"],
+            path: "Tests/OpaquePeer", swiftSettings: settings),
         .testTarget(
             name: "CLITests",
             dependencies: ["countersign", "CountersignSchemes", "CountersignSeal", "CountersignWire"],
@@ -89,7 +93,10 @@ let package = Package(
 if Context.environment["COUNTERSIGN_FUZZ"] == "1" {
     package.targets.append(
         .executableTarget(
-            name: "fuzz", dependencies: ["CountersignHTTP", "CountersignSchemes", "CountersignWire"], path: "Fuzz",
-            exclude: ["Seeds"],
+            name: "fuzz",
+            dependencies: [
+                "CountersignHTTP", "CountersignSchemes", "CountersignOpaque", "CountersignSeal", "CountersignWire",
+            ],
+            path: "Fuzz", exclude: ["Seeds"],
             swiftSettings: settings))
 }
