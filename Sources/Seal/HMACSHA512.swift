@@ -46,8 +46,7 @@ package struct HMACSHA512: ~Copyable {
 
     /// 64 bytes. Who sends them makes them public; until then they may open something.
     package consuming func finish() -> Secret {
-        let (inner, outer) = (inner, outer)
-        return Secret(count: HMACSHA512.count) { target in
+        Secret(count: HMACSHA512.count) { target in
             SHA512_Final(target, inner)
             SHA512_Update(outer, target, HMACSHA512.count)
             SHA512_Final(target, outer)
