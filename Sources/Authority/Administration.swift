@@ -32,12 +32,15 @@ extension Deployment {
 
     package func addRelease(_ draft: ReleaseDraft, at now: Int64) throws(Fault) -> IssuedRelease {
         guard try store.app(draft.app) != nil else { throw Deployment.noApp(draft.app) }
+        guard draft.publicKey == nil || draft.scheme == .messageSignatures else {
+            throw Fault(.usage, "a public key is for message-signatures; \(draft.scheme.rawValue) has shared secrets")
+        }
         let answerKey = AnswerKey.publicHalf(of: try answerKey())
         guard let answerKey else { throw Fault(.failed, "answer key: not an Ed25519 seed") }
         var release = Release(
             id: draft.id, app: draft.app, platform: draft.platform, version: draft.version, scheme: draft.scheme,
             sealedSecret: [], created: now)
-        release.sealedSecret = seal(draft.secret, as: .secret(of: release))
+        release.sealedSecret = seal(draft, for: release)
         guard try store.insert(release) == .yes else {
             throw Fault(
                 .failed,
@@ -53,6 +56,17 @@ extension Deployment {
         guard try store.retire(id, ReleaseKey.Retirement(at: at, updateURL: updateURL)) == .yes else {
             throw Fault(.failed, "release \(id): there is none")
         }
+        generation.advance()
+    }
+
+    /// `assignments` are `KEY=VALUE`; an empty value gives the setting back to the app.
+    package func setPolicy(_ assignments: [String], ofRelease id: KeyID) throws(Fault) {
+        var changes: [(name: String, text: String?)] = []
+        for assignment in assignments {
+            let (key, value) = try PolicyKey.changeOfRelease(assignment)
+            changes.append((key.name, value))
+        }
+        guard try store.change(id, changes) == .yes else { throw Fault(.failed, "release \(id): there is none") }
         generation.advance()
     }
 
@@ -87,6 +101,16 @@ package struct ReleaseDraft: Sendable {
     package var scheme: SchemeName
     package var id: KeyID
     package var secret: Secret
+    /// What its callers' signatures verify under, where they sign with a key pair; `secret` is then nobody's.
+    package var publicKey: PublicKey?
+
+    package init(
+        app: AppName, platform: Platform, version: Version, scheme: SchemeName, id: KeyID, publicKey: PublicKey
+    ) {
+        self.init(
+            app: app, platform: platform, version: version, scheme: scheme, id: id, secret: Secret(random: 32))
+        self.publicKey = publicKey
+    }
 
     package init(
         app: AppName, platform: Platform, version: Version, scheme: SchemeName, id: KeyID, secret: Secret

@@ -42,16 +42,25 @@ package struct App: Sendable, Equatable {
         self.settings = settings
     }
 
-    /// The rules the gate judges this app's callers by.
-    package func policy() throws(Fault) -> Policy {
+    /// The rules the gate judges this app's callers by, where their release has none of its own.
+    package func policy() throws(Fault) -> Policy { try policy(over: [:]) }
+
+    /// The rules for that release's callers: each setting is the release's, else the app's, else the default.
+    package func policy(for release: Release) throws(Fault) -> Policy { try policy(over: release.settings) }
+
+    private func policy(over own: [String: String]) throws(Fault) -> Policy {
         var policy = Policy()
-        for (name, setting) in settings {
-            guard case .text(let text) = setting else { continue }
-            guard let key = PolicyKey.all.first(where: { $0.name == name }), key.apply(&policy, text) != nil else {
-                throw Fault(.failed, "app \(self.name): policy \(name): the store holds what this build cannot read")
-            }
+        for (name, setting) in settings where own[name] == nil {
+            if case .text(let text) = setting { try apply(name, text, to: &policy) }
         }
+        for (name, text) in own { try apply(name, text, to: &policy) }
         return policy
+    }
+
+    private func apply(_ name: String, _ text: String, to policy: inout Policy) throws(Fault) {
+        guard let key = PolicyKey.all.first(where: { $0.name == name }), key.apply(&policy, text) != nil else {
+            throw Fault(.failed, "app \(self.name): policy \(name): the store holds what this build cannot read")
+        }
     }
 }
 

@@ -45,14 +45,8 @@ package final class Deployment: Sendable {
 
     func seal(_ secret: Secret, as binding: SealBinding) -> [UInt8] { masterKey.seal(secret, as: binding) }
 
-    /// The key of a release, opened.
-    package func secret(of release: Release) throws(Fault) -> Secret {
-        do {
-            return try masterKey.open(release.sealedSecret, as: .secret(of: release))
-        } catch {
-            throw Fault(.failed, "release \(release.id): its sealed key does not open; the row was altered or moved")
-        }
-    }
+    /// Nil where it was not sealed as that.
+    func open(_ sealed: [UInt8], as binding: SealBinding) -> Secret? { try? masterKey.open(sealed, as: binding) }
 
     /// The Ed25519 seed that signs the authority's answers; made at first use.
     package func answerKey() throws(Fault) -> Secret {
@@ -71,10 +65,6 @@ package final class Deployment: Sendable {
 extension SealBinding {
     static let masterKeyCheck = SealBinding(kind: "master-key-check", row: "check")
     static let answerKey = SealBinding(kind: "answer-key", row: "answer-key")
-
-    static func secret(of release: Release) -> SealBinding {
-        SealBinding(kind: "release-secret", app: release.app.description, row: release.id.description)
-    }
 
     static func policy(_ name: String, of app: AppName) -> SealBinding {
         SealBinding(kind: "policy", app: app.description, row: name)

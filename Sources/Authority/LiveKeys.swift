@@ -64,29 +64,35 @@ package final class LiveKeys: KeySource, @unchecked Sendable {
     private static func load(_ deployment: Deployment) throws(Fault) -> Snapshot {
         let generation = deployment.generation.current
         let stored = try deployment.store.snapshot()
-        var policies: [AppName: Policy] = [:]
+        var apps: [AppName: (app: App, policy: Policy)] = [:]
         var longestWindow = 0
         for app in stored.apps {
             let policy = try app.policy()
-            policies[app.name] = policy
-            for scheme in policy.schemes where scheme.isRemembered {
-                longestWindow = max(longestWindow, policy.window(for: scheme))
-            }
+            apps[app.name] = (app, policy)
+            longestWindow = max(longestWindow, policy.longestWindow)
         }
         var keys: [KeyID: ReleaseKey] = [:]
         keys.reserveCapacity(stored.releases.count)
         for release in stored.releases {
-            guard let policy = policies[release.app] else {
+            guard let owner = apps[release.app] else {
                 throw Fault(.failed, "release \(release.id): its app \(release.app) is not in the store")
             }
+            let policy = release.settings.isEmpty ? owner.policy : try owner.app.policy(for: release)
+            longestWindow = max(longestWindow, policy.longestWindow)
             keys[release.id] = ReleaseKey(
                 id: release.id, app: release.app.description, platform: release.platform.description,
                 version: release.version.description, scheme: release.scheme, policy: policy,
-                retirement: release.retirement, key: SigningKey(try deployment.secret(of: release)))
+                retirement: release.retirement, key: try deployment.key(of: release),
+                nextKey: try deployment.nextKey(of: release))
         }
         return Snapshot(
             keys: keys, longestWindow: longestWindow, generation: generation, revision: stored.revision)
     }
+}
+
+extension Policy {
+    /// The longest window, in seconds, of the schemes it allows and whose requests are remembered.
+    fileprivate var longestWindow: Int { schemes.filter(\.isRemembered).map { window(for: $0) }.max() ?? 0 }
 }
 
 extension SchemeName {

@@ -52,4 +52,16 @@ package struct PolicyKey: Sendable {
         let value = String(assignment[assignment.index(after: equals)...])
         return (key, value.isEmpty ? nil : try key.canonical(value))
     }
+
+    /// The same for one release, where only what the gate judges by can differ. An empty value goes back to the app's.
+    package static func changeOfRelease(_ assignment: String) throws(Fault) -> (key: PolicyKey, value: String?) {
+        let (key, value) = try change(assignment)
+        guard judged.contains(where: { $0.name == key.name }) else {
+            throw Fault(
+                .usage,
+                "policy \(key.name): belongs to the app, whose accounts all its releases share; "
+                    + "`countersign app policy` sets it")
+        }
+        return (key, value)
+    }
 }

@@ -5,8 +5,8 @@ extension PolicyKey {
     /// Every key. Those that this build keeps for what is still to come say so in their meaning.
     package static let all: [PolicyKey] = judged + accounts + legacy
 
-    /// What the gate judges requests by.
-    private static let judged: [PolicyKey] = [
+    /// What the gate judges requests by. A release may have its own.
+    package static let judged: [PolicyKey] = [
         PolicyKey(
             name: "schemes", value: "NAME,…", meaning: "the signature schemes that may speak for this app",
             fallback: SchemeName.messageSignatures.rawValue,

@@ -11,9 +11,13 @@ package struct Release: Sendable, Equatable {
     package var scheme: SchemeName
     /// The key's bytes under the master key.
     package var sealedSecret: [UInt8]
+    /// The key that is to follow it, under the master key; nil while there is none. Both verify.
+    package var sealedNextSecret: [UInt8]?
     /// Whole Unix seconds.
     package var created: Int64
     package var retirement: ReleaseKey.Retirement?
+    /// What was set for this release alone, by the policy key's name; the rest is the app's.
+    package var settings: [String: String] = [:]
 
     package init(
         id: KeyID, app: AppName, platform: Platform, version: Version, scheme: SchemeName, sealedSecret: [UInt8],

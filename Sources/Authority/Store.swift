@@ -5,7 +5,7 @@ import CountersignWire
 /// What the authority asks of a store: the truth about apps, releases and keys. Secrets reach it sealed.
 ///
 /// Every change is durable when its call returns, and counts the store's revision up by one, in the same transaction.
-package protocol Store: MetaStore, ReleaseStore {
+package protocol Store: MetaStore, ReleaseStore, MeterStore {
     /// Makes the store, or brings it up to this build's layout. Until then, a store that was never made is read as an
     /// empty one, and nothing is written.
     func prepare() throws(Fault)
@@ -47,6 +47,19 @@ package protocol ReleaseStore: Sendable {
     func release(_ id: KeyID) throws(Fault) -> Release?
     func insert(_ release: Release) throws(Fault) -> Inserted
     func retire(_ id: KeyID, _ retirement: ReleaseKey.Retirement) throws(Fault) -> Changed
+
+    /// Sets, or with nil removes, settings of a release: all of them or none.
+    func change(_ release: KeyID, _ changes: [(name: String, text: String?)]) throws(Fault) -> Changed
+
+    /// Gives a release a next key. One that it has stays: `taken`, as for a release that is not there.
+    func insertNext(_ sealedNextSecret: [UInt8], of release: KeyID) throws(Fault) -> Inserted
+    /// Puts `sealedSecret` in the current key's place and removes the next one, if that is still `sealedNextSecret`:
+    /// what was opened and sealed again must be what is replaced.
+    func promote(
+        _ sealedNextSecret: [UInt8], as sealedSecret: [UInt8], of release: KeyID
+    ) throws(Fault) -> Changed
+    /// Removes the next key; `missing` where there is none.
+    func removeNext(of release: KeyID) throws(Fault) -> Changed
 }
 
 /// What the store remembers about the deployment itself.
@@ -64,6 +77,8 @@ package enum MetaName: String, Sendable, CaseIterable {
     case replayFile = "replay-file"
     /// The seed of the Ed25519 key that signs answers, under the master key.
     case answerKey = "answer-key"
+    /// Since when requests are counted: whole Unix seconds, in decimal.
+    case meterBegan = "meter-began"
 }
 
 package enum Inserted: Sendable, Equatable {

@@ -15,7 +15,7 @@ package struct BodyDigest: ~Copyable, Sendable {
     package mutating func update(_ bytes: borrowing Span<UInt8>) {
         if bytes.count > 0 { hasBytes = true }
         switch expectation {
-        case .inSignature, .unsigned, .anything: return
+        case .inSignature, .unsigned, .anything, .leftOpen: return
         case .digests(let short, let long):
             if short != nil { sha256.update(bytes) }
             if long != nil { sha512.update(bytes) }
@@ -26,7 +26,7 @@ package struct BodyDigest: ~Copyable, Sendable {
     /// Throws `body-mismatch` where the body was another than the signed one.
     package consuming func finish() throws(Refusal) {
         switch expectation {
-        case .inSignature, .anything: return
+        case .inSignature, .anything, .leftOpen: return
         case .unsigned:
             if hasBytes { throw Refusal(.bodyMismatch, "a body that nothing signs") }
         case .digests(let short, let long):
@@ -50,7 +50,7 @@ extension BodyExpectation {
     /// Checks a body that is held whole.
     func check(_ body: Span<UInt8>) throws(Refusal) {
         switch self {
-        case .inSignature, .anything: return
+        case .inSignature, .anything, .leftOpen: return
         case .unsigned:
             if body.count > 0 { throw Refusal(.bodyMismatch, "a body that nothing signs") }
         case .digests(let short, let long):

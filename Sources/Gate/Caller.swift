@@ -4,6 +4,8 @@ import CountersignWire
 /// A request that was judged good: whose it is, and what its signature vouches for.
 package struct Caller: Sendable {
     package let release: ReleaseKey
+    /// Which of the release's keys the signature held under.
+    package let edition: ReleaseKey.Edition
     package var scheme: SchemeName { release.scheme }
     /// The fields that may be forwarded on the strength of the signature.
     package let coveredFields: FieldSet
@@ -14,6 +16,7 @@ package struct Caller: Sendable {
 
     init(_ fresh: consuming Fresh) {
         release = fresh.release
+        edition = fresh.edition
         coveredFields = fresh.coveredFields
         created = fresh.created
         body = fresh.body

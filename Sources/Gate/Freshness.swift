@@ -4,6 +4,7 @@ import CountersignWire
 /// A proof that is neither old nor from the future. Only ``Freshness`` can make one.
 package struct Fresh: ~Copyable, Sendable {
     let release: ReleaseKey
+    let edition: ReleaseKey.Edition
     /// Whole Unix seconds; nil where the scheme does not sign a time.
     let created: Int64?
     /// When it was checked.
@@ -14,6 +15,7 @@ package struct Fresh: ~Copyable, Sendable {
 
     fileprivate init(_ proof: consuming Proof, created: Int64?, now: Int64) {
         release = proof.release
+        edition = proof.edition
         replayKey = proof.replayKey
         coveredFields = proof.coveredFields
         body = proof.body
@@ -28,18 +30,20 @@ package struct Freshness: Sendable {
 
     /// `now` in whole Unix seconds.
     package func check(_ proof: consuming Proof, at now: Int64) throws(Refusal) -> Fresh {
-        let created = try judge(proof.created, proof.expires, proof.release.allowance, at: now)
+        let created = try judge(proof.created, proof.expires, proof.lifetime, proof.release.allowance, at: now)
         return Fresh(proof, created: created, now: now)
     }
 
     /// When the signature says it was made, if that is within the policy's window; nil where the scheme does not say.
     func judge(
-        _ created: Claim.Created, _ expires: Int64?, _ allowance: Allowance, at now: Int64
+        _ created: Claim.Created, _ expires: Int64?, _ lifetime: Int64?, _ allowance: Allowance, at now: Int64
     ) throws(Refusal) -> Int64? {
         let created = created.instant(allowance)
         if let created {
             let (age, overflow) = now.subtractingReportingOverflow(created)
-            guard !overflow, age.magnitude <= allowance.window.magnitude else {
+            if let lifetime {
+                try Freshness.judge(age: overflow ? Int64.max : age, lifetime, allowance)
+            } else if overflow || age.magnitude > allowance.window.magnitude {
                 throw Refusal(.stale, Freshness.describe(created: created, now: now, window: allowance.window))
             }
         }
@@ -47,6 +51,16 @@ package struct Freshness: Sendable {
             throw Refusal(.stale, "expired at \(expires), it is \(now)")
         }
         return created
+    }
+
+    /// A presigned URL may be as far ahead as any signature, and as old as it says and the policy lets it be.
+    private static func judge(age: Int64, _ lifetime: Int64, _ allowance: Allowance) throws(Refusal) {
+        guard age >= -allowance.window else { throw Refusal(.stale, "created \(age.magnitude) s ahead") }
+        let most = min(lifetime, allowance.presignedLifetime)
+        guard age <= most else {
+            let source = most == lifetime ? "it asks for itself" : "the app's policy allows"
+            throw Refusal(.stale, "created \(age) s ago; \(most) s is what \(source)")
+        }
     }
 
     private static func describe(created: Int64, now: Int64, window: Int64) -> String {

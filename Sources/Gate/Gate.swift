@@ -34,8 +34,12 @@ package final class Gate: Sendable {
         defer { workspaces.put(back: work) }
 
         try authorities.check(request)
-        let claim = try schemes.claim(in: request, &work.space)  // exactly one scheme may claim it
-        let key = try await keys.key(for: claim)  // unknown ids take the same time
+        var claim = try schemes.claim(in: request, &work.space)  // exactly one scheme may claim it
+        var key = try await keys.key(for: claim)  // unknown ids take the same time
+        if let label = try key.otherLabel(than: claim, in: request) {  // of several signatures, a policy may choose
+            claim = try schemes.claim(in: request, labelled: label, claim.scheme, &work.space)
+            key = try await keys.key(for: claim, ofAppOf: key)
+        }
         let proof = try verify(request, claim, key, &work.space)  // ~Copyable; only Verify can make one
         let fresh = try freshness.check(proof, at: clock.now)
         let caller = try await replay.admit(fresh)  // one atomic insert, after the signature
@@ -43,15 +47,15 @@ package final class Gate: Sendable {
         return caller
     }
 
-    /// Whether the app that a refused request names wants its callers told the exact reason. Reads the claim once more,
-    /// so that the way of a good request carries nothing for it.
-    nonisolated(nonsending) package func detail(forRefused request: Request) async -> Policy.RefusalDetail {
+    /// The release that a refused request names, rightly or not: its policy says how exact the answer is, and the meter
+    /// counts it there. Reads the claim once more, so that the way of a good request carries nothing for it.
+    nonisolated(nonsending) package func release(namedByRefused request: Request) async -> ReleaseKey? {
         let work = workspaces.take()
         defer { workspaces.put(back: work) }
         guard let claim = try? schemes.claim(in: request, &work.space), let key = try? await keys.key(for: claim) else {
-            return .coarse
+            return nil
         }
-        return key.release?.policy.detail ?? .coarse
+        return key.release
     }
 
     /// How to answer this request, whatever becomes of it.

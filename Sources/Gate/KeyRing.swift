@@ -21,6 +21,13 @@ package struct KeyRing: Sendable {
             throw Refusal(.unavailable, "keys: \(error.message)", retryAfter: 5)
         }
     }
+
+    /// The key of another signature on the same request: one of the app whose policy asked for it.
+    nonisolated(nonsending) func key(for claim: Claim, ofAppOf first: Candidate) async throws(Refusal) -> Candidate {
+        let other = try await key(for: claim)
+        guard let release = other.release, release.app != first.release?.app else { return other }
+        throw Refusal(.badSignature, "keyid \(claim.keyID): a key of another app than the one whose policy chose it")
+    }
 }
 
 /// A key to verify with, and the release it belongs to; nil for the key that nobody holds.

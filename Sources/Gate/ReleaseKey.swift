@@ -15,6 +15,9 @@ package final class ReleaseKey: Sendable {
         }
     }
 
+    /// Which of the two keys that may live under one id.
+    package enum Edition: Sendable, Equatable { case current, next }
+
     package let id: KeyID
     package let app: String
     /// As the authority knows it, lower-case: `ios`, `android`, …
@@ -56,13 +59,23 @@ struct Allowance: Sendable {
     let timezoneOffset: Int64
     let replay: Policy.ReplayRule
     let publicURL: [UInt8]?
+    let unsignedPayload: Policy.Permission
+    /// Seconds from its creation for which a presigned URL may live, whatever it says itself.
+    let presignedLifetime: Int64
+    let requiredFields: RequiredFields
+    /// The label of the signature that counts; nil where the message marks it, and for schemes with one signature only.
+    let label: String?
 
     init(_ policy: Policy, _ scheme: SchemeName) {
         isAllowed = policy.schemes.contains(scheme)
-        window = Int64(max(policy.window(for: scheme), 0))
+        window = Int64(scheme.freshSeconds(within: policy.window(for: scheme)))
         timezoneOffset = Int64(policy.timezoneOffset)
         replay = policy.replays[scheme] ?? .unsafeOnly
+        unsignedPayload = policy.unsignedPayload
+        presignedLifetime = Int64(max(policy.presignedLifetime ?? policy.window(for: scheme), 0))
+        label = scheme == .messageSignatures ? policy.signatureLabel : nil
         publicURL = policy.publicURL.map { Array($0.utf8) }
+        requiredFields = RequiredFields(policy.requiredFields)
     }
 }
 

@@ -5,17 +5,22 @@ import CountersignWire
 /// Says that a signature held, and for what. Only ``Verify`` can make one, and it can be used once.
 package struct Proof: ~Copyable, Sendable {
     let release: ReleaseKey
+    let edition: ReleaseKey.Edition
     let created: Claim.Created
     /// Whole Unix seconds.
     let expires: Int64?
+    /// Seconds from `created`, for a signature that says how long it means to live.
+    let lifetime: Int64?
     let replayKey: Claim.ReplayKey?
     let coveredFields: FieldSet
     let body: BodyExpectation
 
-    fileprivate init(_ claim: Claim, _ release: ReleaseKey, isSafe: Bool) {
+    fileprivate init(_ claim: Claim, _ release: ReleaseKey, _ edition: ReleaseKey.Edition, isSafe: Bool) {
         self.release = release
+        self.edition = edition
         created = claim.created
         expires = claim.expires
+        lifetime = claim.lifetime
         replayKey = claim.replayKey(under: release.allowance.replay, isSafe: isSafe)
         coveredFields = claim.coveredFields
         body = claim.body
@@ -34,25 +39,44 @@ package struct Verify: Sendable {
         guard let scheme = schemes.scheme(named: claim.scheme) else { throw Refusal(.unsigned) }
         workspace.publicURL = candidate.release?.allowance.publicURL
         try scheme.spell(claim, request, &workspace)
-        var verdict = Verify.compare(claim, candidate.key, workspace)
-        if verdict != .equal, let next = candidate.nextKey { verdict = Verify.compare(claim, next, workspace) }
+        let signer = try Verify.signer(of: claim, request, scheme, candidate, &workspace)
         guard let release = candidate.release else {
             throw Refusal(.unknownKey, "keyid \(claim.keyID): no such key for \(claim.scheme.rawValue)")
         }
-        guard verdict == .equal else {
-            throw Refusal(.badSignature, "the MAC of the \(claim.scheme.rawValue) string to sign differs")
-        }
+        guard let signer else { throw Verify.failure(claim, candidate) }
         guard release.allowance.isAllowed else {
             throw Refusal(.schemeNotAllowed, "app \(release.app) does not allow \(claim.scheme.rawValue)")
+        }
+        if signer.algorithm == .rsaV15, release.policy.rsaV15 == .refused {
+            throw Refusal(.schemeNotAllowed, "app \(release.app) does not allow keys for rsa-v1_5-sha256")
         }
         guard claim.shortfalls.isEmpty else {
             throw Refusal(.badSignature, claim.shortfalls.descriptions.joined(separator: "; "))
         }
+        try release.allowance.requiredFields.check(request, claim)
         if let contradiction = claim.contradiction(to: release.platform, release.version, workspace) {
             throw Refusal(.badSignature, contradiction)
         }
+        if case .leftOpen = claim.body, release.allowance.unsignedPayload == .refused {
+            throw Refusal(.bodyMismatch, "the body is not signed, and app \(release.app) does not allow that")
+        }
         if request.isBodyWhole { try claim.body.check(request.body.span) }
-        return Proof(claim, release, isSafe: request.isSafe)
+        return Proof(claim, release, signer === candidate.key ? .current : .next, isSafe: request.isSafe)
+    }
+
+    /// The key under which the claim's signature holds, for any spelling of the request; nil where it does not. The
+    /// first spelling lies in `workspace`, and the one that holds is left there.
+    static func signer(
+        of claim: Claim, _ request: Request, _ scheme: any Scheme, _ candidate: Candidate,
+        _ workspace: inout Workspace
+    ) throws(Refusal) -> SigningKey? {
+        var attempt = 0
+        repeat {
+            if compare(claim, candidate.key, workspace) == .equal { return candidate.key }
+            if let next = candidate.nextKey, compare(claim, next, workspace) == .equal { return next }
+            attempt += 1
+        } while try scheme.respell(attempt - 1, claim, request, &workspace) == .written
+        return nil
     }
 
     /// Whether the string to sign, which lies in `workspace`, has the claim's signature under `key`. The gate and the
@@ -60,7 +84,25 @@ package struct Verify: Sendable {
     static func compare(
         _ claim: Claim, _ key: SigningKey, _ workspace: borrowing Workspace
     ) -> ConstantTime.Verdict {
-        ConstantTime.equals(key.mac(claim.algorithm, of: workspace.text).span, claim.mac.span)
+        guard claim.fits(key) else { return .different }
+        if let publicKey = key.publicKey {
+            return publicKey.verify(claim.signature(workspace), of: workspace.text.bytes.span)
+        }
+        let verdict = ConstantTime.equals(key.mac(claim.algorithm, of: workspace.text).span, claim.mac.span)
+        key.settle(verdict, claim.algorithm, of: workspace.text)
+        return verdict
+    }
+
+    /// Why none of the keys fits. Their algorithms are no secret: the detail names them.
+    private static func failure(_ claim: Claim, _ candidate: Candidate) -> Refusal {
+        let keys = [candidate.key, candidate.nextKey].compactMap(\.self)
+        if let named = claim.namedAlgorithm, !keys.contains(where: { $0.algorithm == named }) {
+            return Refusal(
+                .badSignature,
+                "alg: the message says \"\(named.rawValue)\"; the key is for \"\(candidate.key.algorithm.rawValue)\"")
+        }
+        let kind = candidate.key.publicKey == nil ? "MAC" : "signature"
+        return Refusal(.badSignature, "the \(kind) of the \(claim.scheme.rawValue) string to sign differs")
     }
 }
 

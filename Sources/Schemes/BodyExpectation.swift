@@ -10,6 +10,8 @@ package enum BodyExpectation: Sendable {
     case digests(sha256: ShortBytes?, sha512: ShortBytes?)
     /// An MD5, 16 bytes: auth-v1's `body_md5`.
     case md5(ShortBytes)
+    /// The signer chose to leave the body open: sigv4's `UNSIGNED-PAYLOAD`. Only where the app's policy allows it.
+    case leftOpen
     /// The scheme leaves bodies open, and clients in the field send them so: whatever comes is let through. Only where
     /// the scheme's ``Coverage`` lists the body as uncovered, or the app's policy allows it.
     case anything

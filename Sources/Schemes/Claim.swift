@@ -27,13 +27,29 @@ package struct Claim: Sendable {
         case impossible
     }
 
+    /// Whether the message itself says which of its signatures counts.
+    package enum Choice: Sendable {
+        case made
+        /// Several could be meant, and this is the first: only a policy's `label` can tell.
+        case open
+    }
+
     package var scheme: SchemeName
     package var keyID: KeyID
     package var algorithm: MACAlgorithm
     package var mac: MAC
+    /// A signature that is too long for `mac`, which is then empty: in `Workspace.decoded`.
+    var longSignature: Slice?
+    /// The algorithm that the message says it was signed with. It decides nothing; it must not contradict the key.
+    package var namedAlgorithm: KeyAlgorithm?
+    /// message-signatures: the signature's label, of `Request.head`; and whether another may yet be chosen.
+    package var label = Slice.empty
+    package var choice = Choice.made
     package var created = Created.unsigned
     /// Whole Unix seconds from which on the signer does not want it accepted.
     package var expires: Int64?
+    /// Seconds from `created` for which the signer wants it accepted, where it says so: a presigned URL.
+    package var lifetime: Int64?
     package var replay = Replay.impossible
     package var coveredFields = FieldSet.everything
     package var body = BodyExpectation.inSignature
@@ -52,6 +68,23 @@ package struct Claim: Sendable {
 }
 
 extension Claim {
+    /// The longest signature there is: RSA with 4096 bits.
+    static let longestSignature = 512
+
+    /// Whether `key` is one that this claim's scheme signs with, by the algorithm that the message names, where it names
+    /// one.
+    package func fits(_ key: SigningKey) -> Bool {
+        if let named = namedAlgorithm, named != key.algorithm { return false }
+        return algorithm == .ofKey || key.algorithm == .hmacSHA256
+    }
+
+    /// The signature, for a key pair's public half to verify.
+    @_lifetime(borrow self, borrow workspace)
+    package func signature(_ workspace: borrowing Workspace) -> Span<UInt8> {
+        guard let long = longSignature else { return mac.span }
+        return workspace.decoded.span.extracting(long.range)
+    }
+
     /// What of this claim is not true of a key that was made for `platform`, lower-case, and `version`; nil where
     /// nothing is. Platforms are compared without case.
     package func contradiction(

@@ -10,8 +10,14 @@ package struct Coverage: Sendable, Equatable {
         case path
         case query
         case body
+        /// Empty and dot segments.
+        case pathSpelling = "spelling of the path"
+        /// Order and percent-encoding of parameters, and the `=` of an empty one.
+        case querySpelling = "spelling of the query"
         /// Fields that the signature names.
         case namedFields = "fields the signature names"
+        /// White space in them, and whether their values came in one line or several.
+        case fieldSpelling = "spelling of named fields"
         /// Fields that it does not name.
         case otherFields = "other fields"
         /// Creation time, nonce, key id and whatever else the scheme signs about the signature itself.
@@ -20,6 +26,10 @@ package struct Coverage: Sendable, Equatable {
         case formParameters = "form parameters"
         /// How those are written: order, percent-encoding, `+` for a space.
         case formSpelling = "spelling of form parameters"
+        /// Names and values of a JSON body's outermost members, the containers among these as they are written.
+        case jsonMembers = "members of a JSON body"
+        /// How those are written: order, white space, escapes, and the type of a value.
+        case jsonSpelling = "spelling of a JSON body"
     }
 
     package var covered: [Part]

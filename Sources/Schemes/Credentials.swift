@@ -8,6 +8,10 @@ package struct Credentials: Sendable {
     /// Seconds east of UTC of the wall clock that form-md5 sends.
     package var timezoneOffset: Int
 
+    /// sigv4's scope: words that both ends agree on, signed and otherwise without meaning here.
+    package var region = "countersign"
+    package var service = "execute-api"
+
     package init(keyID: KeyID, key: SigningKey, platform: String = "", version: String = "", timezoneOffset: Int = 0) {
         self.keyID = keyID
         self.key = key

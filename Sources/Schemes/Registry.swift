@@ -7,7 +7,9 @@ package struct Registry: Sendable {
     package init(_ schemes: [any Scheme]) { self.schemes = schemes }
 
     /// Every scheme there is; an app's policy says which of them may speak for it.
-    package static let standard = Registry([MessageSignatures(), FormMD5()])
+    package static let standard = Registry([
+        MessageSignatures(), SigV4(), FormMD5(), AuthV1(), AuthV2(), AuthV4(),
+    ])
 
     package func scheme(named name: SchemeName) -> (any Scheme)? {
         for scheme in schemes where scheme.name == name { return scheme }
@@ -29,19 +31,19 @@ package struct Registry: Sendable {
         for scheme in schemes where scheme.trace(in: request) == .outOfReach {
             throw Refusal(.tooLarge, "\(scheme.name.rawValue) signs inside the body, which is too large to be held")
         }
-        throw Refusal(.unsigned, "no Signature-Input, and no parameters of a legacy scheme")
+        throw Refusal(.unsigned, "no Signature-Input, no AWS4 Authorization, and no parameters of another scheme")
     }
 
     /// How to answer this request, whatever becomes of it.
     package func dialect(for request: Request) -> AnswerDialect {
-        var fallback = AnswerDialect.problem
+        var fallback: AnswerDialect?
         for scheme in schemes {
             switch scheme.trace(in: request) {
             case .present: return scheme.dialect
-            case .outOfReach: fallback = scheme.dialect
+            case .outOfReach: fallback = fallback ?? scheme.dialect
             case .absent: continue
             }
         }
-        return fallback
+        return fallback ?? .problem
     }
 }

@@ -14,11 +14,38 @@ package protocol Scheme: Sendable {
     /// Reads the signature, and leaves in `workspace` what ``spell(_:_:_:)`` needs. Nil where there is no trace of one.
     func claim(in request: Request, _ workspace: inout Workspace) throws(Refusal) -> Claim?
 
+    /// The same, of the signature with that label; for schemes whose requests may bear several.
+    func claim(in request: Request, labelled label: String, _ workspace: inout Workspace) throws(Refusal) -> Claim?
+
     /// Writes the string to sign into `workspace.text`.
     func spell(_ claim: Claim, _ request: Request, _ workspace: inout Workspace) throws(Refusal)
 
+    /// Writes another spelling of the same request, which clients in the field are known to sign: the first for
+    /// `attempt` 0, and so on. Asked after ``spell(_:_:_:)``, and only where its text does not have the signature. No two
+    /// requests of different meaning may share a spelling; a scheme that has more than one argues it.
+    func respell(
+        _ attempt: Int, _ claim: Claim, _ request: Request, _ workspace: inout Workspace
+    ) throws(Refusal) -> Respelling
+
     /// Signs `draft` in place. `at` is in whole Unix seconds; `nonce` is new for each request.
     func sign(_ draft: inout Draft, as credentials: Credentials, at: Int64, nonce: String) throws(Refusal)
+}
+
+extension Scheme {
+    package func claim(
+        in request: Request, labelled label: String, _ workspace: inout Workspace
+    ) throws(Refusal) -> Claim? { try claim(in: request, &workspace) }
+
+    /// Most schemes have one spelling.
+    package func respell(
+        _ attempt: Int, _ claim: Claim, _ request: Request, _ workspace: inout Workspace
+    ) throws(Refusal) -> Respelling { .exhausted }
+}
+
+/// Whether there was one more spelling to try.
+package enum Respelling: Sendable, Equatable {
+    case written
+    case exhausted
 }
 
 /// What a look at a request says about one scheme.

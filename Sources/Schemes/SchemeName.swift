@@ -7,6 +7,14 @@ package enum SchemeName: String, Sendable, CaseIterable {
     case authV2 = "auth-v2"
     case authV4 = "auth-v4"
 
+    /// Whether it is here for app versions already in the field, and is to go with them.
+    package var isLegacy: Bool {
+        switch self {
+        case .messageSignatures, .sigV4: false
+        case .formMD5, .authV1, .authV2, .authV4: true
+        }
+    }
+
     /// Seconds either side of now within which a signature of this scheme is fresh, where no policy says otherwise.
     package var defaultWindow: Int {
         switch self {
@@ -15,6 +23,15 @@ package enum SchemeName: String, Sendable, CaseIterable {
         case .formMD5: 300
         case .authV1: 600
         case .authV2, .authV4: 12 * 3600
+        }
+    }
+
+    /// How many whole seconds either side of now are still fresh under a window of `seconds`: the auth schemes refuse
+    /// *at* their window, the others beyond it.
+    package func freshSeconds(within seconds: Int) -> Int {
+        switch self {
+        case .messageSignatures, .sigV4, .formMD5: max(seconds, 0)
+        case .authV1, .authV2, .authV4: max(seconds - 1, 0)
         }
     }
 }

@@ -36,7 +36,7 @@ package struct Argon2id: Sendable, Equatable {
     package func hash(_ input: Secret, count: Int) throws(CryptographyFault) -> Secret {
         // Chooses the implementation for this processor: without it, the portable one would do it in twice the time.
         guard sodium_init() >= 0 else { throw CryptographyFault.unready }
-        return try Secret(count: count) { (target: UnsafeMutablePointer<UInt8>) throws(CryptographyFault) in
+        return try Secret(count: count) { (target: UnsafeMutableRawPointer) throws(CryptographyFault) in
             let status = input.withPointer { start in
                 start.withMemoryRebound(to: CChar.self, capacity: input.count) { start in
                     crypto_pwhash(

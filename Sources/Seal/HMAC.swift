@@ -45,6 +45,20 @@ package final class HMACSHA256: @unchecked Sendable {
         return digest
     }
 
+    /// Writes the 32 bytes to `target`, for those that are a key themselves: nothing of them is left on the stack.
+    func authenticate(_ message: Span<UInt8>, into target: UnsafeMutableRawPointer) {
+        var context = inner.pointee
+        let start = target.assumingMemoryBound(to: UInt8.self)
+        message.withUnsafeBytes { bytes in
+            if let start = bytes.baseAddress { _ = SHA256_Update(&context, start, bytes.count) }
+        }
+        SHA256_Final(start, &context)
+        context = outer.pointee
+        SHA256_Update(&context, start, 32)
+        SHA256_Final(start, &context)
+        OPENSSL_cleanse(&context, MemoryLayout<SHA256_CTX>.size)
+    }
+
     private func absorb(_ block: Digest<64>, maskedWith mask: UInt8, into context: UnsafeMutablePointer<SHA256_CTX>) {
         var masked = block
         for index in 0..<64 { masked[index] ^= mask }

@@ -25,14 +25,13 @@ package final class Secret: @unchecked Sendable, CustomStringConvertible, Custom
         randombytes_buf(start, count)
     }
 
-    /// `count` bytes that `fill` writes in place, so that no copy is left to wipe; zero where it does not write.
-    package init<Failure: Error>(
-        count: Int, filledBy fill: (UnsafeMutablePointer<UInt8>) throws(Failure) -> Void
+    /// `count` bytes that `write` puts in place, so that no copy of them is left elsewhere.
+    init<Failure: Error>(
+        count: Int, _ write: (UnsafeMutableRawPointer) throws(Failure) -> Void
     ) throws(Failure) {
         self.count = count
         start = .allocate(byteCount: max(count, 1), alignment: 16)
-        sodium_memzero(start, max(count, 1))
-        try fill(start.assumingMemoryBound(to: UInt8.self))
+        try write(start)
     }
 
     deinit {

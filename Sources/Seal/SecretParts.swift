@@ -6,7 +6,7 @@ extension Secret {
         self.init(count: parts.reduce(0) { $0 + $1.count }) { target in
             var offset = 0
             for part in parts {
-                part.withPointer { (target + offset).update(from: $0, count: part.count) }
+                part.withPointer { (target + offset).copyMemory(from: $0, byteCount: part.count) }
                 offset += part.count
             }
         }

@@ -20,18 +20,20 @@ final class Gateway: Handler, @unchecked Sendable {
     private let log: EventLog?
     private let clock: any TimeSource
     private let identity = Identity()
+    private let tally: Tally
     private var events: EventGenerator
     private var logClock = LogClock()
     private var line: [UInt8] = []
 
     init(
-        gate: Gate, backend: Backend, prefix: String, limits: Limits, log: EventLog?, clock: any TimeSource,
-        seed: UInt64
+        gate: Gate, backend: Backend, prefix: String, limits: Limits, tally: Tally, log: EventLog?,
+        clock: any TimeSource, seed: UInt64
     ) {
         self.gate = gate
         self.backend = backend
         self.prefix = Array(prefix.utf8)
         self.limits = limits
+        self.tally = tally
         self.log = log
         self.clock = clock
         events = EventGenerator(seed: seed)
@@ -48,7 +50,11 @@ final class Gateway: Handler, @unchecked Sendable {
             let request = exchange.request
             let caller = try await gate.judge(request)
             event.caller = caller
+            try Gateway.checkForwardable(request, caller)
+            // Of a body that streams, the last piece decides.
+            if request.isBodyWhole { tally.accept(caller) }
             try await passOn(exchange, request, from: caller, event.id)
+            if !request.isBodyWhole { tally.accept(caller) }
         } catch {
             event.refusal = error
             await answer(error, exchange, event)
@@ -96,15 +102,32 @@ final class Gateway: Handler, @unchecked Sendable {
         }
     }
 
+    /// What was signed must arrive; `Connection` would have it taken off.
+    private static func checkForwardable(_ request: Request, _ caller: Caller) throws(Refusal) {
+        if case .only(let signed) = caller.coveredFields, Forwarding.takenOff(request) & signed != 0 {
+            throw Refusal(.malformed, "the Connection field names a field that is signed")
+        }
+    }
+
     private func answer(_ refusal: Refusal, _ exchange: any Exchange, _ event: RequestEvent) async {
         // What could not be read as a request speaks no dialect and names no app.
         let request = exchange.request
         let isRequest = !request.method.isEmpty
-        let detail = isRequest ? await gate.detail(forRefused: request) : .coarse
+        let named = isRequest ? await gate.release(namedByRefused: request) : nil
+        count(refusal, event.caller, named: named, request)
         await exchange.respond(
             RefusalAnswer.make(
-                refusal, dialect: isRequest ? gate.dialect(for: request) : .problem, detail: detail, event: event.id,
-                now: clock.now))
+                refusal, dialect: isRequest ? gate.dialect(for: request) : .problem,
+                detail: named?.policy.detail ?? .coarse, event: event.id, now: clock.now))
+    }
+
+    /// The meter tells what we said. Whom we let in stays counted as that when the backend fails; once the signature
+    /// held, only a streamed body's digest and a `Connection` field can still say otherwise.
+    private func count(_ refusal: Refusal, _ caller: Caller?, named: ReleaseKey?, _ request: Request) {
+        guard let caller, refusal.code != .bodyMismatch, refusal.code != .malformed else {
+            return tally.refuse(refusal.code, named: named)
+        }
+        if !request.isBodyWhole { tally.accept(caller) }
     }
 
     private func record(_ event: RequestEvent, _ exchange: any Exchange) {

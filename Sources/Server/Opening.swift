@@ -13,4 +13,11 @@ extension Configuration {
             return try Deployment(folder: folder, store: SQLiteStore(path: path), environment: environment)
         }
     }
+
+    /// The meter's own way to the store: while a disk takes its figures, whoever needs a key does not wait behind them.
+    func openMeter() -> any MeterStore {
+        switch store {
+        case .sqlite(let path): SQLiteStore(path: path)
+        }
+    }
 }

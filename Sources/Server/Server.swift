@@ -17,9 +17,17 @@ public enum Server {
         let keys = try LiveKeys(deployment)
         let log = try EventLog(configuration.log)
         let replay = try openReplayFile(deployment, keys, log)
-        let service = try Service(configuration, log: log) { authorities in
+        let meter = Meter()
+        let service = try Service(
+            configuration, log: log, meter: meter, replay: replay, adminToken: deployment.folder.adminToken
+        ) { authorities in
             Gate(authorities: Authorities(authorities), keys: keys, replay: replay, clock: SystemTime())
         }
+        let meterStore = configuration.openMeter()
+        defer { meterStore.close() }
+        let meterWriter = MeterWriter(MeterLedger(meter, meterStore), log: log, clock: SystemTime())
+        try rememberWhenCountingBegan(deployment.store)
+        try meterWriter.start()
         try service.start()
         announce(service)
 
@@ -36,6 +44,7 @@ public enum Server {
             }
         }
         service.drain()
+        meterWriter.stop()
         log?.stop()
     }
 
@@ -56,6 +65,12 @@ public enum Server {
             log?.note("replay", "\(file.report.found.rawValue); signatures made up to \(floor) are refused")
         }
         return file
+    }
+
+    /// So that a scheme that nobody has used is said to be unused since a day, and not since ever.
+    private static func rememberWhenCountingBegan(_ store: any Store) throws(Fault) {
+        guard try store.value(of: .meterBegan) == nil else { return }
+        _ = try store.claim(.meterBegan, Array(String(SystemTime().now).utf8))
     }
 
     private static func announce(_ service: Service) {

@@ -17,9 +17,10 @@ final class Service {
     let port: Int
 
     /// Opens the ports and prepares one worker a core; nothing is accepted before ``start()``.
-    init(_ configuration: Configuration, log: EventLog?, makeGate: (_ authorities: [String]) throws(Fault) -> Gate)
-        throws(Fault)
-    {
+    init(
+        _ configuration: Configuration, log: EventLog?, meter: Meter, replay: ReplayFile, adminToken: String,
+        makeGate: (_ authorities: [String]) throws(Fault) -> Gate
+    ) throws(Fault) {
         self.configuration = configuration
         self.log = log
         let count = configuration.workers ?? max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
@@ -35,15 +36,19 @@ final class Service {
                 let loop = try EventLoop()
                 let gateway = Gateway(
                     gate: try makeGate(authorities), backend: Service.backend(target, loop, configuration),
-                    prefix: configuration.prefix, limits: configuration.limits, log: log, clock: SystemTime(),
-                    seed: Service.seed())
+                    prefix: configuration.prefix, limits: configuration.limits, tally: Tally(meter), log: log,
+                    clock: SystemTime(), seed: Service.seed())
                 var listeners = [
                     Listener(
                         descriptor: descriptors[index], loop: loop, settings: settings, count: connections,
                         handler: gateway)
                 ]
                 if index == 0, let admin = configuration.admin {
-                    listeners.append(try Service.admin(admin, loop, configuration))
+                    let metrics = Metrics(
+                        meter: meter, connections: connections, replay: replay, clock: SystemTime(),
+                        began: SystemTime().now)
+                    let routes = AdminRoutes(token: try AdminToken(at: adminToken), metrics: metrics)
+                    listeners.append(try Service.admin(admin, loop, configuration, routes))
                 }
                 workers.append(Worker(loop: loop, listeners: listeners))
             }
@@ -122,12 +127,13 @@ final class Service {
         return .upstream(UpstreamPool(target: target, loop: loop, deadlines: configuration.deadlines))
     }
 
-    private static func admin(_ address: HostPort, _ loop: EventLoop, _ configuration: Configuration) throws -> Listener
-    {
+    private static func admin(
+        _ address: HostPort, _ loop: EventLoop, _ configuration: Configuration, _ routes: AdminRoutes
+    ) throws -> Listener {
         let settings = Listener.Settings(limits: Limits(), deadlines: configuration.deadlines, tls: nil)
         let descriptor = try open(address, sockets: 1).descriptors[0]
         return Listener(
-            descriptor: descriptor, loop: loop, settings: settings, count: ConnectionCount(), handler: AdminRoutes())
+            descriptor: descriptor, loop: loop, settings: settings, count: ConnectionCount(), handler: routes)
     }
 
     private static func seed() -> UInt64 {

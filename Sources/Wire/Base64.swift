@@ -11,6 +11,21 @@ package enum Base64 {
     package static func encode(_ bytes: borrowing Span<UInt8>, _ alphabet: Alphabet) -> String {
         var text: [UInt8] = []
         text.reserveCapacity((bytes.count + 2) / 3 * 4)
+        write(bytes, alphabet, { text.append($0) })
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    /// Appends the text of `bytes`.
+    package static func encode(
+        _ bytes: borrowing Span<UInt8>, _ alphabet: Alphabet, into buffer: inout ByteBuffer
+    ) {
+        write(bytes, alphabet, { buffer.append($0) })
+    }
+
+    @inline(__always)
+    private static func write(
+        _ bytes: borrowing Span<UInt8>, _ alphabet: Alphabet, _ emit: (UInt8) -> Void
+    ) {
         var index = 0
         while index < bytes.count {
             let here = Swift.min(bytes.count - index, 3)
@@ -19,14 +34,13 @@ package enum Base64 {
             if here > 2 { group |= UInt32(bytes[index + 2]) }
             for place in 0..<4 {
                 if place <= here {
-                    text.append(letter(UInt8(truncatingIfNeeded: group >> UInt32(18 - 6 * place)) & 63, alphabet))
+                    emit(letter(UInt8(truncatingIfNeeded: group >> UInt32(18 - 6 * place)) & 63, alphabet))
                 } else if alphabet == .standard {
-                    text.append(UInt8(ascii: "="))
+                    emit(UInt8(ascii: "="))
                 }
             }
             index += 3
         }
-        return String(decoding: text, as: UTF8.self)
     }
 
     /// Nil where `text` is not Base64 of that alphabet.
@@ -49,6 +63,31 @@ package enum Base64 {
     package static func decodeShort(_ text: borrowing Span<UInt8>, _ alphabet: Alphabet) -> ShortBytes? {
         var bytes = ShortBytes()
         return read(text, alphabet, { bytes.append($0) }) ? bytes : nil
+    }
+
+    /// Appends the bytes; false, with `buffer` as it was, where `text` is not Base64 of that alphabet or holds more than
+    /// `limit` bytes.
+    package static func decode(
+        _ text: borrowing Span<UInt8>, _ alphabet: Alphabet, into buffer: inout ByteBuffer, limit: Int
+    ) -> Bool {
+        guard text.count <= (limit + 2) / 3 * 4 else { return false }
+        let start = buffer.count
+        let isStrict = read(
+            text, alphabet,
+            {
+                buffer.append($0)
+                return true
+            })
+        guard isStrict, buffer.count - start <= limit else {
+            buffer.cut(to: start)
+            return false
+        }
+        return true
+    }
+
+    /// Whether `text` is Base64 of that alphabet.
+    package static func isStrict(_ text: borrowing Span<UInt8>, _ alphabet: Alphabet) -> Bool {
+        read(text, alphabet, { _ in true })
     }
 
     @inline(__always)

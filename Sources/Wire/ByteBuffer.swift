@@ -29,6 +29,9 @@
 
     @inlinable package mutating func clear() { used = 0 }
 
+    /// Drops what was appended since there were `count` bytes.
+    package mutating func cut(to count: Int) { used = min(used, max(count, 0)) }
+
     @inlinable package mutating func append(_ byte: UInt8) {
         if used == memory.count { grow(by: 1) }
         memory[used] = byte
@@ -41,6 +44,11 @@
 
     @inlinable package mutating func append(_ text: StaticString) {
         append(UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+    }
+
+    /// Those bytes of another buffer.
+    package mutating func append(_ slice: Slice, of other: borrowing ByteBuffer) {
+        append(other.span.extracting(slice.range))
     }
 
     /// The decimal digits of `number`.

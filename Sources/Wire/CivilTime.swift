@@ -21,7 +21,13 @@ package struct CivilTime: Sendable, Equatable {
                 return nil
             }
         }
-        guard cursor.at == text.count, (1...12).contains(month), hour < 24, minute < 60, second < 60 else { return nil }
+        guard cursor.at == text.count else { return nil }
+        self.init(year, month, day, hour, minute, second)
+    }
+
+    /// Nil for a day or time that the calendar does not have. A year has at most four digits.
+    init?(_ year: Int, _ month: Int, _ day: Int, _ hour: Int, _ minute: Int, _ second: Int) {
+        guard (1...12).contains(month), hour < 24, minute < 60, second < 60 else { return nil }
         guard day >= 1, day <= CivilTime.days(in: month, of: year) else { return nil }
         let days = CivilTime.days(to: year, month, day)
         seconds = Int64(days) * 86_400 + Int64(hour * 3600 + minute * 60 + second)
@@ -29,6 +35,13 @@ package struct CivilTime: Sendable, Equatable {
 
     /// `yyyy-MM-dd-HH:mm:ss`, zeros and all.
     package var description: String {
+        let (year, month, day, hour, minute, second) = parts
+        func two(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
+        return "\(year)-\(two(month))-\(two(day))-\(two(hour)):\(two(minute)):\(two(second))"
+    }
+
+    /// The calendar's and the clock's numbers, for years from 0 on.
+    var parts: (year: Int, month: Int, day: Int, hour: Int, minute: Int, second: Int) {
         var days = Int(seconds / 86_400)
         var rest = Int(seconds % 86_400)
         if rest < 0 {
@@ -36,9 +49,7 @@ package struct CivilTime: Sendable, Equatable {
             days -= 1
         }
         let (year, month, day) = CivilTime.date(ofDay: days)
-        func two(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
-        let clock = "\(two(rest / 3600)):\(two(rest / 60 % 60)):\(two(rest % 60))"
-        return "\(year)-\(two(month))-\(two(day))-\(clock)"
+        return (year, month, day, rest / 3600, rest / 60 % 60, rest % 60)
     }
 
     private static func isLeap(_ year: Int) -> Bool { year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) }
@@ -71,7 +82,7 @@ package struct CivilTime: Sendable, Equatable {
         return (year, month, rest + 1)
     }
 
-    private struct Cursor {
+    struct Cursor {
         var at: Int
 
         mutating func skip(_ byte: UInt8, in text: borrowing Span<UInt8>) -> Bool {

@@ -10,6 +10,14 @@ package enum Hex {
         return String(decoding: text, as: UTF8.self)
     }
 
+    /// Appends two digits for each byte.
+    package static func append(_ bytes: borrowing Span<UInt8>, to text: inout ByteBuffer) {
+        for index in 0..<bytes.count {
+            text.append(digit(bytes[index] >> 4))
+            text.append(digit(bytes[index] & 15))
+        }
+    }
+
     /// Nil where `text` is not pairs of lower-case hexadecimal digits, or holds more bytes than fit.
     package static func decodeShort(_ text: borrowing Span<UInt8>) -> ShortBytes? {
         guard text.count.isMultiple(of: 2) else { return nil }

@@ -79,5 +79,10 @@ package struct MalformedJSON: Error, Sendable, Equatable, CustomStringConvertibl
     /// What stands there, or what was expected.
     package var reason: String
 
+    package init(offset: Int, reason: String) {
+        self.offset = offset
+        self.reason = reason
+    }
+
     package var description: String { "\(reason) at byte \(offset)" }
 }

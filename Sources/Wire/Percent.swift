@@ -21,6 +21,23 @@ package enum Percent {
         }
     }
 
+    /// Appends `%` and the two upper-case digits of `byte`.
+    package static func escape(_ byte: UInt8, into text: inout ByteBuffer) {
+        text.append(UInt8(ascii: "%"))
+        text.append(upper(byte >> 4))
+        text.append(upper(byte & 15))
+    }
+
+    /// Appends one byte as form data has it, all but letters, digits, `*`, `-`, `.` and `_` encoded: the set that
+    /// "percent-encode after encoding" names. Source: WHATWG URL §1.3, application/x-www-form-urlencoded percent-encode set.
+    package static func append(form byte: UInt8, to buffer: inout ByteBuffer) {
+        let mark = byte == UInt8(ascii: "*") || (isUnreserved(byte) && byte != UInt8(ascii: "~"))
+        if mark { return buffer.append(byte) }
+        buffer.append(UInt8(ascii: "%"))
+        buffer.append(upper(byte >> 4))
+        buffer.append(upper(byte & 15))
+    }
+
     /// Source: RFC 3986 §2.3.
     package static func isUnreserved(_ byte: UInt8) -> Bool {
         if ASCII.isLetter(byte) || ASCII.isDigit(byte) { return true }

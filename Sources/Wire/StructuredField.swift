@@ -42,17 +42,22 @@ package struct StructuredField: ~Escapable {
 
     /// The key of a dictionary's next member; nil at the end. The member's value is to be read before the next one.
     package mutating func nextMember() throws(Problem) -> Slice? {
+        try nextListMember() ? try key() : nil
+    }
+
+    /// Whether a list has another member, which is to be read before the next one.
+    package mutating func nextListMember() throws(Problem) -> Bool {
         if at == 0 { skipSpaces() }
-        if isAtEnd { return nil }
+        if isAtEnd { return false }
         if started {
             skipWhiteSpace()
-            if isAtEnd { return nil }
+            if isAtEnd { return false }
             try expect(UInt8(ascii: ","), "\",\" between members")
             skipWhiteSpace()
             if isAtEnd { throw problem("a member after \",\"") }
         }
         started = true
-        return try key()
+        return true
     }
     private var started = false
 
@@ -132,7 +137,7 @@ package struct StructuredField: ~Escapable {
         guard take(byte) else { throw problem(expected) }
     }
 
-    private mutating func skipSpaces() {
+    mutating func skipSpaces() {
         while at < text.count, text[at] == 0x20 { at += 1 }
     }
 

@@ -112,9 +112,9 @@ import Testing
         _ = try deployment.addApp(app, settings: ["legacy-key=a secret of the login ladder"], at: 5)
         let first = try deployment.addRelease(draft(app, id: "r_1"), at: 6).release
         var second = try deployment.addRelease(draft(app, id: "r_2", version: "2.0"), at: 6).release
-        #expect(try deployment.secret(of: first).copied == Array("secret of r_1".utf8))
+        #expect(try deployment.key(of: first).secret.copied == Array("secret of r_1".utf8))
         second.sealedSecret = first.sealedSecret
-        #expect(throws: Fault.self) { try deployment.secret(of: second) }
+        #expect(throws: Fault.self) { try deployment.key(of: second) }
         for (name, bytes) in try folder.contents() {
             for text in ["secret of r_1", "a secret of the login ladder"] {
                 #expect(bytes.range(of: Data(text.utf8)) == nil, "\(text) in \(name)")

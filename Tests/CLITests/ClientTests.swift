@@ -69,7 +69,7 @@ import Testing
 
         let read = try folder.read()
         #expect(read.profile.json == profile.json)
-        #expect(read.secret.withExposedBytes { span in (0..<span.count).map { span[$0] } } == Array("second".utf8))
+        #expect(read.key.secret.withExposedBytes { span in (0..<span.count).map { span[$0] } } == Array("second".utf8))
         func mode(_ path: String) throws -> Int {
             try #require(FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int)
         }

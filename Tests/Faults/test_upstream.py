@@ -73,10 +73,19 @@ def test_what_ends_here_ends_here_even_if_it_is_signed(front, backend, field):
 
 
 def test_a_field_that_connection_names_ends_here(front, backend):
-    request = front.key.request(fields=[("x-hop", "1"), ("x-stays", "1")])
-    assert front.send(request.replace(b"\r\nHost:", b"\r\nConnection: X-Hop\r\nHost:", 1)).status == 200
+    """`accept` may go on unsigned, unless this hop is told that it is its own."""
+    request = front.key.request(fields=[("x-stays", "1")])
+    added = b"\r\nConnection: Accept\r\nAccept: a/b\r\nHost:"
+    assert front.send(request.replace(b"\r\nHost:", added, 1)).status == 200
     seen, = backend.wait(1)
-    assert seen.get("x-stays") == "1" and seen.get("x-hop") is None
+    assert seen.get("x-stays") == "1" and seen.get("accept") is None
+
+
+def test_connection_cannot_take_a_signed_field_away(front, backend):
+    request = front.key.request(fields=[("x-currency", "JPY")])
+    answer = front.send(request.replace(b"\r\nHost:", b"\r\nConnection: X-Currency\r\nHost:", 1))
+    assert answer.status == 400 and b"Connection" in answer.body, answer
+    assert not backend.seen
 
 
 def test_chunks_in_and_trailers_dropped(front, backend):

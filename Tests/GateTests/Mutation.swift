@@ -25,6 +25,7 @@ enum Mutation {
             if part == .authority, ASCII.isLetter(request.head[index]), bit == 0x20 { return nil }
         }
         changed.splitTarget()
+        if part == .path, scheme.name == .sigV4, segments(of: changed) == segments(of: request) { return nil }
         if part == .formParameters, parameters(of: changed) == parameters(of: request) { return nil }
         return changed
     }
@@ -38,12 +39,25 @@ enum Mutation {
         case .authority: return [request.authority]
         case .path: return [request.path]
         case .query, .formParameters: return request.query.map { [$0] } ?? []
-        case .signatureParameters: return fields { $0 == "signature-input" || $0 == "signature" }.map(\.value)
+        case .signatureParameters:
+            let own: Set = ["signature-input", "signature", "authorization", "x-amz-date"]
+            return fields(own.contains).map(\.value)
         case .namedFields:
-            let others: Set = ["host", "content-length", "signature-input", "signature"]
+            let others: Set = ["host", "content-length", "signature-input", "signature", "authorization"]
             return fields { !others.contains($0) }.flatMap { [$0.name, $0.value] }
-        case .body, .transport, .otherFields, .formSpelling: return []
+        case .body, .transport, .otherFields, .formSpelling, .pathSpelling, .querySpelling, .fieldSpelling, .jsonMembers,
+            .jsonSpelling:
+            return []
         }
+    }
+
+    /// What sigv4 signs of a path.
+    private static func segments(of request: Request) -> [Substring] {
+        var kept: [Substring] = []
+        for segment in request.text(request.path).split(separator: "/") where segment != "." {
+            if segment == ".." { _ = kept.popLast() } else { kept.append(segment) }
+        }
+        return kept
     }
 
     /// The decoded parameters in any order; nil where they cannot be read.
@@ -77,6 +91,9 @@ enum Mutation {
             return changed
         case .path: return rebuilt(request, target: { $0.replacing("/call", with: "/elsewhere") })
         case .query: return rebuilt(request, target: { $0.replacing("x=1", with: "x=2") })
+        case .pathSpelling: return rebuilt(request, target: { $0.replacing("/call", with: "/./away/..//call") })
+        case .querySpelling: return rebuilt(request, target: { $0.replacing("x=1&y", with: "y=&%78=1") })
+        case .fieldSpelling: return rebuilt(request, spaced: "x-words")
         case .otherFields: return rebuilt(request, agent: "other")
         case .formSpelling: return rebuilt(request, body: { $0.replacing("a=x", with: "%61=%78") })
         default: return nil
@@ -84,7 +101,7 @@ enum Mutation {
     }
 
     private static func rebuilt(
-        _ request: Request, method: String? = nil, authority: String? = nil, agent: String? = nil,
+        _ request: Request, method: String? = nil, authority: String? = nil, agent: String? = nil, spaced: String? = nil,
         body: (String) -> String = { $0 }, target: (String) -> String = { $0 }
     ) -> Request {
         var draft = Draft(
@@ -93,7 +110,9 @@ enum Mutation {
         for field in request.fields {
             let name = request.text(field.name)
             if name == "host" || name == "content-length" { continue }
-            draft.fields.append(Draft.Field(name, name == "user-agent" ? agent ?? "test" : request.text(field.value)))
+            var value = name == "user-agent" ? agent ?? "test" : request.text(field.value)
+            if name == spaced { value = value.replacing(" ", with: " \t ") }
+            draft.fields.append(Draft.Field(name, value))
         }
         draft.body = Array(body(String(decoding: request.body, as: UTF8.self)).utf8)
         return draft.request()

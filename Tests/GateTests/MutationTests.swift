@@ -8,14 +8,15 @@ import Testing
 @Suite struct MutationTests {
     @Test("2,000 random requests: every covered part, then replayed, two at once")
     func coveredParts() async throws {
-        let deployment = try Deployment()
+        let deployment = try Deployment { $0.replays[.sigV4] = .strict }
+        let schemes: [any Scheme] = [MessageSignatures(), FormMD5(), SigV4()]
         let seed =
             getenv("COUNTERSIGN_TEST_SEED").flatMap { UInt64(String(cString: $0)) } ?? UInt64.random(in: 0...UInt64.max)
         print("mutation test: COUNTERSIGN_TEST_SEED=\(seed)")
         var random = SeededGenerator(state: seed)
         var flips = 0
         for number in 0..<2000 {
-            let scheme: any Scheme = number.isMultiple(of: 2) ? MessageSignatures() : FormMD5()
+            let scheme: any Scheme = schemes[number % schemes.count]
             let request = try randomRequest(scheme.name, number, deployment, &random)
             for part in scheme.coverage.covered {
                 for _ in 0..<3 {
@@ -38,15 +39,19 @@ import Testing
         #expect(flips > 10_000, "too few changes were tried: \(flips)")
     }
 
-    @Test("every uncovered part can be changed, and is listed", arguments: [SchemeName.messageSignatures, .formMD5])
+    @Test("every uncovered part can be changed, and is listed", arguments: [SchemeName.messageSignatures, .formMD5, .sigV4])
     func uncoveredParts(_ name: SchemeName) async throws {
         let deployment = try Deployment()
         let scheme = try #require(Registry.standard.scheme(named: name))
         #expect(Set(scheme.coverage.covered).isDisjoint(with: scheme.coverage.uncovered))
         for (number, part) in scheme.coverage.uncovered.enumerated() {
-            let request = try deployment.signed(name, nonce: "nonce000\(number)") {
+            // A second apart, for sigv4 has no nonce to tell them by.
+            let time = Deployment.now - Int64(number)
+            let request = try deployment.signed(name, at: time, nonce: "nonce000\(number)") {
                 if name == .formMD5, part == .method { $0.method = "GET" }
                 if name == .formMD5, part == .formSpelling { $0.body = Array("a=x".utf8) }
+                if part == .querySpelling { $0.target = Array("/call?x=1&y".utf8) }
+                if part == .fieldSpelling { $0.set("X-Words", "two words") }
                 $0.set("User-Agent", "test")
             }
             let changed = try #require(Mutation.change(part, of: request), "\(part.rawValue): no change known")

@@ -53,13 +53,14 @@ struct Deployment {
     let replay: ReplayFile
     let messages: Credentials
     let forms: Credentials
+    let amazon: Credentials
 
     init(
         at now: Int64 = Deployment.now, retirement: ReleaseKey.Retirement? = nil,
         policy change: (inout Policy) -> Void = { _ in }
     ) throws {
         var policy = Policy()
-        policy.schemes = [.messageSignatures, .formMD5]
+        policy.schemes = [.messageSignatures, .formMD5, .sigV4]
         change(&policy)
         let messageID = try #require(KeyID("r_messages"))
         let formID = try #require(KeyID("formApp1"))
@@ -69,12 +70,17 @@ struct Deployment {
         let formKey = ReleaseKey(
             id: formID, app: "shop", platform: "ios", version: "1.0", scheme: .formMD5, policy: policy,
             retirement: retirement, key: SigningKey(secret("the form key")))
+        let amazonID = try #require(KeyID("AKIDEXAMPLE"))
+        let amazonKey = ReleaseKey(
+            id: amazonID, app: "shop", platform: "ios", version: "1.0", scheme: .sigV4, policy: policy,
+            retirement: retirement, key: SigningKey(secret("the sigv4 key")))
         folder = try Folder()
         replay = try ReplayFile(path: folder.path + "/replay", expecting: nil, now: now)
         gate = Gate(
             authorities: Authorities([Deployment.authority, "other.example.com"]),
-            keys: KeyTable(keys: [messageID: messageKey, formID: formKey]), replay: replay, clock: FixedTime(now: now))
+            keys: KeyTable(keys: [messageID: messageKey, formID: formKey, amazonID: amazonKey]), replay: replay, clock: FixedTime(now: now))
         messages = Credentials(keyID: messageID, key: messageKey.key)
+        amazon = Credentials(keyID: amazonID, key: amazonKey.key)
         forms = Credentials(keyID: formID, key: formKey.key, platform: "ios", version: "1.0")
     }
 
@@ -85,6 +91,7 @@ struct Deployment {
         var draft = Draft(method: "POST", target: Array("/call?x=1".utf8), authority: Deployment.authority)
         change(&draft)
         switch scheme {
+        case .sigV4: try SigV4().sign(&draft, as: amazon, at: at, nonce: nonce)
         case .formMD5: try FormMD5().sign(&draft, as: forms, at: at, nonce: nonce)
         default: try MessageSignatures().sign(&draft, as: messages, at: at, nonce: nonce)
         }

@@ -15,6 +15,9 @@ struct StoreContract {
         try make().prepare()
         try apps()
         try releases()
+        try rotation()
+        try settings()
+        try meter()
         try meta()
         try revisions()
     }
@@ -74,6 +77,65 @@ struct StoreContract {
         orphan.app = try #require(AppName("absent"))
         #expect(throws: Fault.self) { try make().insert(orphan) }
         #expect(try make().releases(of: nil).count == 2)
+    }
+
+    /// Of `r_1` and `1001`, which ``releases()`` has left.
+    private func rotation() throws {
+        let id = try #require(KeyID("r_1"))
+        let before = try #require(try make().release(id))
+        #expect(before.sealedNextSecret == nil)
+        #expect(try make().removeNext(of: id) == .missing)
+        #expect(try make().promote([7], as: [8], of: id) == .missing)
+        #expect(try make().insertNext([7], of: id) == .yes)
+        #expect(try make().insertNext([6], of: id) == .taken)
+        #expect(try make().insertNext([6], of: #require(KeyID("absent"))) == .taken)
+        #expect(try make().release(id)?.sealedNextSecret == [7])
+        #expect(try make().promote([6], as: [8], of: id) == .missing, "not the one that was read")
+        #expect(try make().release(id)?.sealedSecret == before.sealedSecret)
+        #expect(try make().promote([7], as: [8], of: id) == .yes)
+        var after = before
+        after.sealedSecret = [8]
+        #expect(try make().release(id) == after)
+        #expect(try make().insertNext([9], of: id) == .yes)
+        #expect(try make().removeNext(of: id) == .yes)
+        #expect(try make().release(id) == after)
+        #expect(try make().release(#require(KeyID("1001")))?.sealedNextSecret == nil)
+    }
+
+    private func settings() throws {
+        let id = try #require(KeyID("r_1"))
+        #expect(try make().change(id, [("window", "9s"), ("debug", "on")]) == .yes)
+        #expect(try make().change(id, [("window", "8s"), ("debug", nil), ("forward", nil)]) == .yes)
+        #expect(try make().release(id)?.settings == ["window": "8s"])
+        #expect(try make().release(#require(KeyID("1001")))?.settings == [:])
+        #expect(try make().change(#require(KeyID("absent")), [("window", "9s")]) == .missing)
+        var brought = try release("r_4", version: "4.0")
+        brought.settings = ["debug": "on"]
+        brought.sealedNextSecret = [4]
+        #expect(try make().insert(brought) == .yes)
+        #expect(try make().release(brought.id) == brought)
+    }
+
+    private func meter() throws {
+        func entry(_ day: Int64, _ outcome: MeterOutcome, _ count: Int64, release: String = "r_1") -> MeterEntry {
+            MeterEntry(
+                subject: MeterEntry.Subject(app: "demo", release: release, scheme: "form-md5", outcome: outcome),
+                day: day, count: count, lastSeen: day * 86_400 + count)
+        }
+        let before = try make().revision()
+        #expect(try make().meter(since: 0).isEmpty)
+        try make().add([entry(3, .accepted, 5), entry(3, .refused(.badSignature), 1)])
+        try make().add([
+            entry(3, .accepted, 2), entry(4, .acceptedUnderNextKey, 9), entry(4, .accepted, 1, release: ""),
+        ])
+        var sum = entry(3, .accepted, 7)
+        sum.lastSeen = 3 * 86_400 + 5
+        let latest = [entry(4, .accepted, 1, release: ""), entry(4, .acceptedUnderNextKey, 9)]
+        #expect(try make().meter(since: 0) == [sum, entry(3, .refused(.badSignature), 1)] + latest)
+        #expect(try make().meter(since: 4) == latest)
+        try make().forgetMeter(before: 4)
+        #expect(try make().meter(since: 0) == latest)
+        #expect(try make().revision() == before, "no request is judged by it, so nothing is read again")
     }
 
     private func meta() throws {

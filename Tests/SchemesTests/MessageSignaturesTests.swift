@@ -10,13 +10,12 @@ import Testing
         let scheme = MessageSignatures()
         var workspace = Workspace()
         #expect(scheme.trace(in: request) == .present)
-        let claim = try #require(try scheme.claim(in: request, &workspace))
+        let claim = try #require(try scheme.claim(in: request, labelled: message.label, &workspace))
         #expect(claim.keyID == KeyID(message.keyId))
         #expect(claim.created == .unix(message.created))
         try scheme.spell(claim, request, &workspace)
         #expect(workspace.text.shown == message.stringToSign)
-        let mac = SigningKey(message.key).mac(claim.algorithm, of: workspace.text)
-        #expect(mac.array == claim.mac.array)
+        #expect(try message.holds())
     }
 
     @Test("what http-message-signatures made has all that the gate asks for", arguments: try foreign())
@@ -92,14 +91,16 @@ import Testing
         draft.set("Signature", row.signature)
         let refusal = #expect(throws: Refusal.self) {
             var workspace = Workspace()
-            _ = try MessageSignatures().claim(in: draft.request(), &workspace)
+            let request = draft.request()
+            guard let claim = try MessageSignatures().claim(in: request, &workspace) else { return }
+            try MessageSignatures().spell(claim, request, &workspace)
         }
         #expect(refusal?.code == row.code, "\(refusal?.detail ?? "")")
         #expect(refusal?.detail.isEmpty == false)
     }
 
     private static func messages() throws -> [SignedMessage] {
-        try foreign() + Vectors.load("message-signatures/rfc9421-b25.json", as: SignedMessage.self)
+        try foreign() + Vectors.load("message-signatures/rfc9421.json", as: SignedMessage.self)
     }
 
     private static func foreign() throws -> [SignedMessage] {
@@ -139,7 +140,6 @@ import Testing
         ("a=(\"@method\");keyid=\"k\";x=?1", "a=:AAAA:", .malformed),
         ("a=(\"@method\");keyid=\"k\";x=1.50", "a=:AAAA:", .malformed),
         ("a=(\"@method\");keyid=\"k\",", "a=:AAAA:", .malformed),
-        ("a=(\"@method\");keyid=\"k\", b=(\"@path\");keyid=\"k\"", "a=:AAAA:", .malformed),
         (
             "a=(\"@method\");keyid=\"k\";tag=\"countersign\", b=();keyid=\"k\";tag=\"countersign\"", "a=:AAAA:",
             .malformed
@@ -150,8 +150,8 @@ import Testing
         ("a=(\"@method\");keyid=\"k\"", "a=:AAA:", .malformed),
         ("a=(\"@method\");keyid=\"k\"", "a=:AAB=:", .malformed),
         ("a=(\"@method\");keyid=\"k\"", "a=:AAAA:, a=:AAAA:", .malformed),
-        ("a=(\"@method\");keyid=\"k\"", "a=:\(String(repeating: "AAAA", count: 22)):", .malformed),
-        ("a=(\"@method\");keyid=\"k\";alg=\"ed25519\"", "a=:AAAA:", .badSignature),
+        ("a=(\"@method\");keyid=\"k\"", "a=:\(String(repeating: "AAAA", count: 172)):", .malformed),
+        ("a=(\"@method\");keyid=\"k\";alg=\"hs2019\"", "a=:AAAA:", .badSignature),
         ("a=(\"@status\");keyid=\"k\"", "a=:AAAA:", .badSignature),
         ("a=(\"@query-param\";name=\"x\");keyid=\"k\"", "a=:AAAA:", .badSignature),
         ("a=(\"host\";sf);keyid=\"k\"", "a=:AAAA:", .badSignature),

@@ -28,7 +28,10 @@ struct SignedMessage: Decodable, Sendable, CustomTestStringConvertible {
     var fields: [[String]]
     var body: String
     var keyId: String
-    var secret: String
+    /// Hexadecimal; or, of a key pair, the public half as PEM and what it is for.
+    var secret: String?
+    var publicKey: String?
+    var algorithm: KeyAlgorithm?
     var created: Int64
     var stringToSign: String
 
@@ -43,11 +46,32 @@ struct SignedMessage: Decodable, Sendable, CustomTestStringConvertible {
         return draft
     }
 
-    var key: Secret {
-        let bytes = Hex.decode(secret) ?? []
-        return Secret(copying: bytes.span)
+    /// Of the signature, whatever its tag.
+    var label: String { String(fields.first { $0[0] == "Signature" }?[1].prefix { $0 != "=" } ?? "") }
+
+    func key() throws -> SigningKey {
+        if let publicKey {
+            return SigningKey(try PublicKey(pem: Array(publicKey.utf8).span, algorithm: algorithm))
+        }
+        let bytes = try #require(secret.flatMap { Hex.decode($0) })
+        return SigningKey(Secret(copying: bytes.span))
+    }
+
+    /// Whether the message's own signature holds under the key.
+    func holds() throws -> Bool {
+        let request = draft.request()
+        var workspace = Workspace()
+        let claim = try #require(try MessageSignatures().claim(in: request, labelled: label, &workspace))
+        try MessageSignatures().spell(claim, request, &workspace)
+        let key = try key()
+        if let publicKey = key.publicKey {
+            return publicKey.verify(claim.signature(workspace), of: workspace.text.bytes.span) == .equal
+        }
+        return key.mac(claim.algorithm, of: workspace.text).array == claim.mac.array
     }
 }
+
+extension KeyAlgorithm: Decodable {}
 
 struct SignedForm: Decodable, Sendable, CustomTestStringConvertible {
     var name: String

@@ -13,6 +13,10 @@ struct Profile: Sendable {
     /// Seconds east of UTC, for schemes that send a wall clock.
     var timezoneOffset = 0
     var pins: [Pin] = []
+    /// For RSA keys, which do not say it themselves.
+    var algorithm: KeyAlgorithm?
+    /// The Ed25519 public key, 32 bytes, that the server's own answers verify under; nil where it is not known.
+    var authorityKey: [UInt8]?
     /// A PEM file with the authorities to trust; nil for the system's.
     var certificates: String?
 }
@@ -23,7 +27,8 @@ extension Profile {
             "url": .string(url), "key_id": .string(keyID.description), "scheme": .string(scheme.rawValue),
             "platform": .string(platform), "version": .string(version),
             "timezone_offset": .integer(Int64(timezoneOffset)), "pins": .strings(pins.map(\.description)),
-            "ca": .optional(certificates),
+            "ca": .optional(certificates), "algorithm": .optional(algorithm?.rawValue),
+            "authority_key": .optional(authorityKey.map { Base64.encode($0.span, .url) }),
         ]
     }
 
@@ -64,5 +69,20 @@ extension Profile {
             pins.append(pin)
         }
         certificates = document.root["ca"]?.string
+        if let text = document.root["authority_key"]?.string { authorityKey = try Profile.authorityKey(text) }
+        if let text = document.root["algorithm"]?.string {
+            guard let algorithm = KeyAlgorithm(rawValue: text) else {
+                throw Fault(.failed, "\(path): algorithm: expected one of \(KeyAlgorithm.allCases.map(\.rawValue))")
+            }
+            self.algorithm = algorithm
+        }
+    }
+
+    /// As `release add` prints it.
+    static func authorityKey(_ text: String) throws(Fault) -> [UInt8] {
+        guard let key = Base64.decode(text, .url), key.count == 32 else {
+            throw Fault(.usage, "the authority key: expected 43 characters of base64url, as `release add` prints them")
+        }
+        return key
     }
 }

@@ -29,7 +29,7 @@ struct ProfileFolder: Sendable {
     private var settings: String { "\(path)/profile.json" }
     private var secretFile: String { "\(path)/secret" }
 
-    func read() throws(Fault) -> (profile: Profile, secret: Secret) {
+    func read() throws(Fault) -> (profile: Profile, key: SigningKey) {
         guard access(settings, F_OK) == 0 else {
             throw Fault(.failed, "\(settings): no such profile; `countersign profile add` makes one")
         }
@@ -37,7 +37,10 @@ struct ProfileFolder: Sendable {
         guard let text = try KeyFile.read(secretFile) else {
             throw Fault(.failed, "\(secretFile): the profile's secret is gone")
         }
-        return (profile, try SecretText.secret(text, bare: .asPrinted(profile.scheme), at: secretFile))
+        let bytes = text.withExposedBytes { span in (0..<span.count).map { span[$0] } }
+        let key = try KeyText.key(
+            bytes, bare: .asPrinted(profile.scheme), algorithm: profile.algorithm, at: secretFile)
+        return (profile, key)
     }
 
     /// Replaces a profile of that name: both files are whole at every moment.

@@ -11,7 +11,8 @@ extension Command {
         options: [
             .value("url", "URL", "where the server is"),
             .value("key-id", "ID", "the release key's id"),
-            .secretStdin, .secretFile,
+            .secretStdin, .secretFile, .algorithm,
+            .value("authority-key", "K", "the server's `authority_key`: its answers are verified with it"),
             .list("pin", "sha256/…", "a public key to expect there; another one for the next"),
             .value("ca", "F", "a PEM file of the authorities to trust there, in place of the system's"),
             .value("scheme", "NAME", "how to sign (default: message-signatures)"),
@@ -22,7 +23,7 @@ extension Command {
         ],
         notes: """
             A profile is a folder in ~/.config/countersign (or XDG_CONFIG_HOME), or any folder, if it is written with a
-            `/`. One of that name is replaced. \(SecretText.explanation)
+            `/`. One of that name is replaced. \(KeyText.explanation)
             """
     ) { (run) throws(Fault) in
         let name = try run.required("PROFILE")
@@ -31,7 +32,14 @@ extension Command {
         guard let given = try run.secretText() else {
             throw Fault(.usage, "the secret is missing: expected --secret-stdin, --secret-file or COUNTERSIGN_SECRET")
         }
-        _ = try SecretText.secret(given.text, bare: .asPrinted(profile.scheme), at: given.place)
+        let key = try KeyText.key(
+            given.text, bare: .asPrinted(profile.scheme), algorithm: profile.algorithm, at: given.place)
+        guard key.publicKey == nil || profile.scheme == .messageSignatures else {
+            throw Fault(.usage, "\(given.place): \(profile.scheme.rawValue) has shared secrets; expected one")
+        }
+        guard key.signs else {
+            throw Fault(.usage, "\(given.place): a public key does not sign; expected the private one")
+        }
         try folder.write(profile, secret: given.text)
         let json: JSONValue = ["profile": .string(name), "folder": .string(folder.path), "settings": profile.json]
         try run.print(json) { "profile \(name) is in \(folder.path)" }
@@ -46,6 +54,8 @@ extension Command {
         let keyID = try run.keyID(run.requiredOption("key-id"), at: "--key-id")
         var profile = Profile(url: origin.description, keyID: keyID, scheme: try run.schemeName())
         for text in run.arguments.values("pin") { profile.pins.append(try Pin(argument: text)) }
+        profile.algorithm = try run.algorithm()
+        if let text = run.arguments.value("authority-key") { profile.authorityKey = try Profile.authorityKey(text) }
         profile.platform = run.arguments.value("platform") ?? ""
         profile.version = run.arguments.value("version") ?? ""
         if profile.scheme == .formMD5, profile.platform.isEmpty || profile.version.isEmpty {

@@ -13,11 +13,14 @@ extension Command {
             .value("version", "V", "the app's version, as its clients write it"),
             .value("scheme", "NAME", "how this version signs (default: message-signatures)"),
             .value("key-id", "ID", "bring a key along: its id (form-md5: the app_id)"),
+            .value("algorithm", "NAME", "message-signatures: what the key is for (default: hmac-sha256)"),
+            .value("public-key", "F", "a PEM file with the public key that callers' signatures verify under"),
             .secret, .secretFile, .secretStdin, .data, .json,
         ],
         notes: """
             Prints the key id, the secret and the authority's public key, once: the secret is kept sealed and never shown
-            again. One that is made for message-signatures is 32 random bytes in base64url; for other schemes, and where
+            again. With --algorithm ed25519 and no --public-key a pair is made, and its private key printed instead, once:
+            only the public half is kept. One that is made for message-signatures is 32 random bytes in base64url; for other schemes, and where
             it is brought along, the text is the key as it stands, unless it begins with text:, hex: or base64url:.
             """
     ) { (run) throws(Fault) in
@@ -29,59 +32,47 @@ extension Command {
         guard let version = Version(try run.requiredOption("version")) else {
             throw Fault(.usage, "--version: expected 1 to 32 visible ASCII characters")
         }
-        let key = try releaseKey(run, scheme)
+        let key = try NewReleaseKey.make(run, scheme)
         let deployment = try run.deployment()
-        let issued = try deployment.addRelease(
-            ReleaseDraft(
-                app: app, platform: platform, version: version, scheme: scheme, id: key.id, secret: key.secret),
-            at: run.now)
-        let answerKey = Base64.encode(issued.answerKey.span, .url)
-        try run.print([
-            "key_id": .string(issued.release.id.description), "secret": .string(key.text),
-            "authority_key": .string(answerKey), "app": .string(app.description),
-            "platform": .string(platform.description), "version": .string(version.description),
-            "scheme": .string(scheme.rawValue),
-        ]) {
-            """
-            key_id:        \(issued.release.id)
-            secret:        \(key.text)
-            authority_key: \(answerKey)
-            """
-        }
-        try warn(run, issued, try deployment.app(app))
+        let draft =
+            switch key.material {
+            case .secret(let secret):
+                ReleaseDraft(
+                    app: app, platform: platform, version: version, scheme: scheme, id: key.id, secret: secret)
+            case .publicKey(let publicKey):
+                ReleaseDraft(
+                    app: app, platform: platform, version: version, scheme: scheme, id: key.id, publicKey: publicKey)
+            }
+        let issued = try deployment.addRelease(draft, at: run.now)
+        try show(run, key, issued)
+        try warn(run, key, issued, try deployment.app(app))
         return .success
     }
 
-    private struct NewKey {
-        var id: KeyID
-        var secret: Secret
-        /// As it is printed, this once.
-        var text: String
-    }
-
-    private static func releaseKey(_ run: Invocation, _ scheme: SchemeName) throws(Fault) -> NewKey {
-        let given = try run.secretText()
-        switch (run.arguments.value("key-id"), given) {
-        case (let id?, let given?):
-            let secret = try SecretText.secret(given.text, bare: .theKeyItself, at: given.place)
-            return NewKey(
-                id: try run.keyID(id, at: "--key-id"), secret: secret, text: String(decoding: given.text, as: UTF8.self)
-            )
-        case (.some, nil): throw Fault(.usage, "--key-id: expected the secret that belongs to it, too (--secret-stdin)")
-        case (nil, let given?) where given.place != Invocation.secretVariable:
-            throw Fault(.usage, "the secret is given without --key-id")
-        case (nil, _):
-            let random = SystemRandom()
-            let bytes = random.bytes(32)
-            let text = Base64.encode(bytes.span, .url)
-            let id = try run.keyID("r_" + Base64.encode(random.bytes(12).span, .url), at: "key id")
-            let key = scheme == .messageSignatures ? bytes : Array(text.utf8)
-            return NewKey(id: id, secret: Secret(copying: key.span), text: text)
+    private static func show(_ run: Invocation, _ key: NewReleaseKey, _ issued: IssuedRelease) throws(Fault) {
+        let release = issued.release
+        let answerKey = Base64.encode(issued.answerKey.span, .url)
+        var members: [(name: String, value: JSONValue)] = [("key_id", .string(release.id.description))]
+        if let shown = key.shown { members.append((shown.name, .string(shown.text))) }
+        members += [
+            ("authority_key", .string(answerKey)), ("app", .string(release.app.description)),
+            ("platform", .string(release.platform.description)), ("version", .string(release.version.description)),
+            ("scheme", .string(release.scheme.rawValue)),
+        ]
+        if release.scheme == .messageSignatures { members.append(("algorithm", .string(key.algorithm.rawValue))) }
+        try run.print(.object(members)) {
+            var lines = ["key_id:        \(release.id)"]
+            if let shown = key.shown, shown.name == "secret" { lines.append("secret:        \(shown.text)") }
+            lines.append("authority_key: \(answerKey)")
+            if let shown = key.shown, shown.name != "secret" { lines.append(shown.text) }
+            return lines.joined(separator: "\n")
         }
     }
 
     /// What works, and yet is probably not meant.
-    private static func warn(_ run: Invocation, _ issued: IssuedRelease, _ app: App) throws(Fault) {
+    private static func warn(
+        _ run: Invocation, _ key: NewReleaseKey, _ issued: IssuedRelease, _ app: App
+    ) throws(Fault) {
         let release = issued.release
         let policy = try app.policy()
         if !policy.schemes.contains(release.scheme) {
@@ -89,6 +80,11 @@ extension Command {
             run.console.note(
                 "note: \(release.app)'s policy does not allow \(release.scheme.rawValue) yet: "
                     + "`countersign app policy \(release.app) --set schemes=\(names)`")
+        }
+        if key.algorithm == .rsaV15, policy.rsaV15 == .refused {
+            run.console.note(
+                "note: \(release.app)'s policy does not allow rsa-v1_5-sha256 yet: "
+                    + "`countersign app policy \(release.app) --set rsa-v1_5=on`")
         }
         if release.scheme == .messageSignatures, issued.secret.count < 16 {
             run.console.note(

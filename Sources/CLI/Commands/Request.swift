@@ -14,20 +14,21 @@ extension Command {
             .flag("include", "print the answer's head as well", letter: "i"),
             .value("scheme", "NAME", "sign with this scheme, not the profile's"),
             .flag("dry-run", "print what would be sent, and send nothing"), .json,
-        ],
+        ] + Signing.scopeOptions,
         notes: """
             A PATH goes to the profile's server; a URL must be of that server, because the key is for no other. Several -d
             are joined by `&`. The answer's body goes to standard output as it came; status 1 where the server refused.
             """
     ) { (run) throws(Fault) in
         let name = run.arguments.value("profile") ?? run.environment["COUNTERSIGN_PROFILE"] ?? "default"
-        let (profile, secret) = try ProfileFolder(name, run.environment).read()
+        let (profile, key) = try ProfileFolder(name, run.environment).read()
         let (origin, _) = try Origin.split(profile.url)
         var draft = try draft(run, to: origin)
         let scheme = try run.schemeName(default: profile.scheme)
-        let credentials = Credentials(
-            keyID: profile.keyID, key: SigningKey(secret), platform: profile.platform, version: profile.version,
+        var credentials = Credentials(
+            keyID: profile.keyID, key: key, platform: profile.platform, version: profile.version,
             timezoneOffset: profile.timezoneOffset)
+        Signing.setScope(of: &credentials, run)
         try Signing.sign(&draft, scheme, credentials, at: run.now, nonce: Nonce.make(for: scheme))
         if run.arguments.has("dry-run") {
             if run.arguments.has("json") {

@@ -7,9 +7,11 @@ extension Command {
         words: ["sign"], summary: "sign a request offline",
         options: Desk.options + [
             .value("nonce", "TEXT", "the nonce (default: a random one)"),
+            .list("component", "NAME", "cover this too, such as @target-uri (message-signatures)"),
             .value("platform", "NAME", "form-md5: the app's platform, if the request does not name it"),
             .value("version", "V", "form-md5: the app's version, likewise"),
-        ],
+            .value("presign", "SECONDS", "sigv4: sign in the query instead, for so long"),
+        ] + Signing.scopeOptions,
         notes: Desk.notes + "\nPrints the signed request. Everything that reaches the other end is covered."
     ) { (run) throws(Fault) in
         let desk = try Desk(run)
@@ -19,10 +21,20 @@ extension Command {
         case .success(let request): draft = Draft(request)
         case .failure(let refusal): throw Fault(.failed, "standard input: not an HTTP request: \(refusal.detail)")
         }
-        let credentials = Credentials(
-            keyID: desk.keyID, key: SigningKey(desk.secret), platform: run.arguments.value("platform") ?? "",
+        var credentials = Credentials(
+            keyID: desk.keyID, key: desk.key, platform: run.arguments.value("platform") ?? "",
             version: run.arguments.value("version") ?? "", timezoneOffset: desk.policy.timezoneOffset)
-        try Signing.sign(&draft, desk.scheme, credentials, at: desk.at, nonce: nonce)
+        Signing.setScope(of: &credentials, run)
+        let components = try run.arguments.values("component").map(Signing.component)
+        guard components.isEmpty || desk.scheme == .messageSignatures else {
+            throw Fault(.usage, "--component: \(desk.scheme.rawValue) has a fixed list")
+        }
+        if let lifetime = run.arguments.value("presign") {
+            try Signing.presign(&draft, desk.scheme, credentials, at: desk.at, lifetime: lifetime)
+        } else {
+            try Signing.sign(
+                &draft, desk.scheme, credentials, at: desk.at, nonce: nonce, alsoCovering: components)
+        }
         if run.arguments.has("json") {
             try run.console.print(Signing.json(draft).prettyText)
         } else {

@@ -8,7 +8,7 @@ import CountersignWire
 struct Desk {
     var scheme: SchemeName
     var keyID: KeyID
-    var secret: Secret
+    var key: SigningKey
     /// Whole Unix seconds.
     var at: Int64
     var policy: Policy
@@ -18,7 +18,7 @@ struct Desk {
     static let options: [Option] = [
         .value("scheme", "NAME", "the signature scheme (default: message-signatures)"),
         .value("key-id", "ID", "the key's id"),
-        .secret, .secretFile,
+        .secret, .secretFile, .algorithm,
         .value("at", "UNIX_TIME", "the time to sign or judge by (default: now)"),
         .value("transport", "tls|plain", "how the request travels; it decides the default port (default: tls)"),
         .list("policy", "KEY=VALUE", "judge by this policy setting, as `app policy` spells it"),
@@ -27,7 +27,7 @@ struct Desk {
 
     static let notes = """
         The request is read from standard input as raw HTTP/1.1; its lines may end in LF. The secret comes from --secret,
-        --secret-file or COUNTERSIGN_SECRET. \(SecretText.explanation)
+        --secret-file or COUNTERSIGN_SECRET. \(KeyText.explanation)
         """
 
     init(_ run: Invocation) throws(Fault) {
@@ -36,7 +36,10 @@ struct Desk {
         guard let given = try run.secretText() else {
             throw Fault(.usage, "the secret is missing: expected --secret, --secret-file or COUNTERSIGN_SECRET")
         }
-        secret = try SecretText.secret(given.text, bare: .asPrinted(scheme), at: given.place)
+        key = try KeyText.key(given.text, bare: .asPrinted(scheme), algorithm: run.algorithm(), at: given.place)
+        guard key.publicKey == nil || scheme == .messageSignatures else {
+            throw Fault(.usage, "\(given.place): \(scheme.rawValue) has shared secrets; expected one")
+        }
         at = try Desk.time(run)
         policy = try Desk.policy(run, scheme)
         let transport = try Desk.transport(run)
@@ -78,8 +81,10 @@ struct Desk {
     /// With every stage on the way; nil where there was no request to judge.
     func explanation() -> Explanation? {
         guard case .success(let request) = request else { return nil }
-        return Explanation(
-            of: request, Explanation.Question(scheme: scheme, keyID: keyID, secret: secret, at: at, policy: policy))
+        var question = Explanation.Question(
+            scheme: scheme, keyID: keyID, secret: key.secret, at: at, policy: policy)
+        question.key = key
+        return Explanation(of: request, question)
     }
 
     func verdict(_ explanation: Explanation?) -> Explanation.Verdict {

@@ -4,15 +4,52 @@ import CountersignWire
 /// Signing for the commands that do it: a draft that cannot be signed was asked for wrongly.
 enum Signing {
     static func sign(
-        _ draft: inout Draft, _ name: SchemeName, _ credentials: Credentials, at: Int64, nonce: String
+        _ draft: inout Draft, _ name: SchemeName, _ credentials: Credentials, at: Int64, nonce: String,
+        alsoCovering components: [String] = []
     ) throws(Fault) {
-        guard let scheme = Registry.standard.scheme(named: name) else {
+        guard var scheme = Registry.standard.scheme(named: name) else {
             throw Fault(.usage, "\(name.rawValue): this build does not speak it")
         }
+        if !components.isEmpty { scheme = MessageSignatures(alsoCovering: components) }
         do {
             try scheme.sign(&draft, as: credentials, at: at, nonce: nonce)
         } catch {
             throw Fault(.usage, "cannot be signed with \(name.rawValue): \(error.detail)")
+        }
+    }
+
+    /// A component as people write it, `@target-uri` or `"@query-param";name="page"`, as a signature base has it.
+    static func component(_ text: String) throws(Fault) -> String {
+        if text.hasPrefix("\"") { return text }
+        let name = text.prefix { $0 != ";" }
+        guard !name.isEmpty, name.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != 0x22 && $0 != 0x5C }) else {
+            throw Fault(.usage, "--component `\(text)`: expected a field in lower case, or a name with @")
+        }
+        return "\"\(name)\"\(text.dropFirst(name.count))"
+    }
+
+    /// sigv4's scope, for every command that signs.
+    static let scopeOptions: [Option] = [
+        .value("region", "NAME", "sigv4: the region that is signed (default: countersign)"),
+        .value("service", "NAME", "sigv4: the service that is signed (default: execute-api)"),
+    ]
+
+    static func setScope(of credentials: inout Credentials, _ run: Invocation) {
+        if let region = run.arguments.value("region") { credentials.region = region }
+        if let service = run.arguments.value("service") { credentials.service = service }
+    }
+
+    static func presign(
+        _ draft: inout Draft, _ name: SchemeName, _ credentials: Credentials, at: Int64, lifetime text: String
+    ) throws(Fault) {
+        guard name == .sigV4 else { throw Fault(.usage, "--presign: only sigv4 has presigned URLs") }
+        guard let lifetime = Moment.unixSeconds(text), (1...604_800).contains(lifetime) else {
+            throw Fault(.usage, "--presign `\(text)`: expected 1 to 604800 seconds")
+        }
+        do {
+            try SigV4().presign(&draft, as: credentials, at: at, lifetime: lifetime)
+        } catch {
+            throw Fault(.usage, "cannot be presigned: \(error.detail)")
         }
     }
 

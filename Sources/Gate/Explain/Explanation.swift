@@ -29,6 +29,8 @@ package struct Explanation: Sendable {
         /// Nil where any will do.
         package var keyID: KeyID?
         package var secret: Secret
+        /// The key where it is more than a shared secret; nil where `secret` says it all.
+        package var key: SigningKey?
         /// Whole Unix seconds to judge by; nil where freshness is not asked about.
         package var at: Int64?
         package var policy: Policy
@@ -59,6 +61,7 @@ package struct Explanation: Sendable {
             throw Refusal(.unsigned, "no signs of \(question.scheme.rawValue) in this request")
         }
         stages.append(Stage(name: "claim", text: Explanation.describe(claim)))
+        workspace.publicURL = question.policy.publicURL.map { Array($0.utf8) }
         try scheme.spell(claim, request, &workspace)
         stages.append(Stage(name: "string to sign", text: workspace.text.shown))
         let digest = SHA256.digest(workspace.text.bytes.span)
@@ -71,8 +74,9 @@ package struct Explanation: Sendable {
         if let keyID = question.keyID, keyID != claim.keyID {
             throw Refusal(.unknownKey, "the request names key \(claim.keyID); expected \(keyID)")
         }
-        let key = SigningKey(question.secret)
-        guard Verify.compare(claim, key, workspace) == .equal else {
+        let key = question.key ?? SigningKey(question.secret)
+        let candidate = Candidate(key: key, nextKey: nil, release: nil)
+        guard try Verify.signer(of: claim, request, scheme, candidate, &workspace) != nil else {
             cause = Mistake.explaining(claim, of: request, scheme, question.secret)
             throw Refusal(.badSignature, "another secret, or something that is covered was changed")
         }
@@ -86,7 +90,8 @@ package struct Explanation: Sendable {
         guard let now = question.at else { return }
         let allowance = Allowance(question.policy, question.scheme)
         do throws(Refusal) {
-            _ = try Freshness().judge(claim.created, claim.expires, allowance, at: now)
+            _ = try Freshness().judge(
+                claim.created, claim.expires, claim.lifetime, allowance, at: now)
         } catch {
             cause = ClockError(claim, allowance, now)?.description
             throw error

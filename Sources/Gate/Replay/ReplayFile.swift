@@ -63,6 +63,16 @@ package final class ReplayFile: ReplayGuard, @unchecked Sendable {
         }
     }
 
+    /// How full the table is, in entries. Those that live are reckoned from a sample: to look at all of a large table
+    /// would hold up every request. `now` is in whole Unix seconds.
+    package func use(now: Int64) -> (entries: Int, capacity: Int) {
+        var use = (entries: 0, capacity: 0)
+        locks.withAll {
+            use = (table.estimatedEntries(oldest: now - retention), table.bucketCount * ReplayTable.ways)
+        }
+        return use
+    }
+
     nonisolated(nonsending) package func insert(_ entry: ReplayEntry) async throws(Refusal) { try insertNow(entry) }
 
     /// The same without a task: nothing here ever waits for more than a lock.

@@ -100,6 +100,15 @@ final class ReplayTable {
         return Int64(newest)
     }
 
+    /// How many entries live, reckoned from the first buckets: a keyed hash spreads entries evenly, so these are like
+    /// the others.
+    func estimatedEntries(oldest: Int64) -> Int {
+        let sampled = min(bucketCount, 1024)
+        var live = 0
+        for index in 0..<sampled * ReplayTable.ways where !isDead(records[index * 2 + 1], oldest) { live += 1 }
+        return live * (bucketCount / sampled)
+    }
+
     private func bucketIndex(_ place: UInt64) -> Int { Int(place & UInt64(bucketCount - 1)) }
 
     private func isDead(_ word: UInt64, _ oldest: Int64) -> Bool { Int64(word >> 32) < oldest || word >> 32 == 0 }

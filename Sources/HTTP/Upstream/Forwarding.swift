@@ -25,10 +25,16 @@ package protocol BodyInspector: AnyObject {
 }
 
 extension Forwarding {
+    /// The fields that `Connection` takes off `request` at this hop: bit i for `fields[i]`. `Connection` itself cannot be
+    /// signed, so whoever stands in between can write it.
+    package static func takenOff(_ request: borrowing Request) -> UInt128 {
+        request.names.contains(.connection) ? HopByHop.named(in: request.fields, of: request.head.span) : 0
+    }
+
     /// The fields of `request` that do go on: those chosen, less what ends at this hop and what only we may say.
     package func selected(of request: borrowing Request) -> UInt128 {
         let head = request.head.span
-        var selected = fields & ~HopByHop.named(in: request.fields, of: head)
+        var selected = fields & ~Forwarding.takenOff(request)
         for index in request.fields.indices {
             let name = request.fields[index].name
             if HopByHop.isOne(name, of: head) || HopByHop.isOurs(name, of: head) { selected &= ~(1 << UInt128(index)) }

@@ -23,13 +23,13 @@ package struct FormMD5: Scheme {
     package func trace(in request: Request) -> Trace {
         guard let place = place(of: request) else { return .absent }
         if place == .body, !request.isBodyWhole { return .outOfReach }
-        return FormParameters.Names(in: text(at: place, of: request)).areSigned ? .present : .absent
+        return FormMD5Names(in: text(at: place, of: request)).areSigned ? .present : .absent
     }
 
     package func claim(in request: Request, _ workspace: inout Workspace) throws(Refusal) -> Claim? {
         guard let place = place(of: request), request.isBodyWhole || place != .body else { return nil }
         let text = text(at: place, of: request)
-        let scan = FormParameters.scan(text, &workspace.parameters)
+        let scan = FormParameters.scan(text, &workspace.parameters, for: FormMD5Names.self)
         guard scan.names.areSigned else { return nil }
         if let problem = scan.problem { throw FormParameters.refusal(problem) }
         switch place {
@@ -41,6 +41,7 @@ package struct FormMD5: Scheme {
             }
         }
         try FormParameters.decode(text, &workspace)
+        try FormParameters.sortUnique(&workspace, of: "form parameters")
         return try FormMD5Claim.read(workspace)
     }
 
@@ -52,7 +53,7 @@ package struct FormMD5: Scheme {
         for parameter in workspace.parameters {
             let name = workspace.decoded.span.extracting(parameter.name.range)
             if name.matches("sign") { continue }
-            if secretOffset < 0, FormParameters.isPrivateKey(before: parameter, workspace.decoded.span) {
+            if secretOffset < 0, FormMD5Names.isPrivateKey(before: parameter, workspace.decoded.span) {
                 secretOffset = appendPrivateKey(to: &text)
             }
             if !text.isEmpty { text.append(UInt8(ascii: "&")) }
@@ -78,17 +79,9 @@ package struct FormMD5: Scheme {
     }
 
     private func place(of request: Request) -> Place? {
-        if request.matches(request.method, "POST") { return isForm(request) ? .body : nil }
+        if request.matches(request.method, "POST") { return request.hasFormType ? .body : nil }
         guard request.matches(request.method, "GET") || request.matches(request.method, "HEAD") else { return nil }
         return request.query.map(Place.query)
-    }
-
-    private func isForm(_ request: Request) -> Bool {
-        guard let type = request.value(of: .contentType) else { return false }
-        let bytes = request.head.span.extracting(type.range)
-        var end = 0
-        while end < bytes.count, bytes[end] != UInt8(ascii: ";"), bytes[end] != 0x20, bytes[end] != 0x09 { end += 1 }
-        return bytes.extracting(0..<end).matchesWithoutCase("application/x-www-form-urlencoded")
     }
 
     @_lifetime(borrow request)
@@ -100,7 +93,7 @@ package struct FormMD5: Scheme {
     }
 
     private func refuseBaseNames(in query: Span<UInt8>) throws(Refusal) {
-        guard FormParameters.Names(in: query).areForeign else {
+        guard FormMD5Names(in: query).areForeign else {
             throw Refusal(.malformed, "signed parameters in the body, and more of their names in the query")
         }
     }

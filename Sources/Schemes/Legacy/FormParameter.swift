@@ -4,6 +4,8 @@ import CountersignWire
 struct FormParameter: BitwiseCopyable {
     var name: Slice
     var value: Slice
+    /// The name in full where `name` is only what it is sorted by: without `[]`, in lower case.
+    var written = Slice.empty
     let spelling: Form.Spelling
     /// The decoded name's first eight bytes, big-endian, zeros after its end: names mostly differ in these, and compare
     /// as bytes do.

@@ -4,33 +4,43 @@ extension MessageSignatures {
     /// Looks up what the signature names, and notes which fields it vouches for, what the body must be, and what it
     /// lacks of the least that the gate accepts.
     func cover(_ request: Request, _ claim: inout Claim, _ workspace: inout Workspace) throws(Refusal) {
-        let range = workspace.signature.components.range
-        var mask: UInt128 = 0
+        var covered: UInt128 = 0
+        var plain: UInt128 = 0
         var seen = Seen()
-        for index in range {
+        for index in workspace.signature.components.range {
             var component = workspace.components[index]
             // Source: RFC 9421 §2, each component once.
             let isNew: Bool
-            switch component.kind {
-            case .field:
-                let lines = try lookUp(&component, request, &seen)
+            if component.parameters.isEmpty, component.kind == .field {
+                let lines = try component.findLines(in: request, namedIn: request)
+                seen.note(component)
                 workspace.components[index] = component
-                isNew = mask & lines == 0
-                mask |= lines
-            case .unsupported:
-                let text = request.head.span.extracting(component.identifier.range).text
-                throw Refusal(.badSignature, "Signature-Input: component \(text) is not supported here")
-            default:
+                isNew = plain & lines == 0
+                plain |= lines
+                covered |= lines
+            } else if component.parameters.isEmpty, component.kind.rawValue < Component.Kind.queryParam.rawValue {
                 let bit: UInt16 = 1 << component.kind.rawValue
                 isNew = seen.derived & bit == 0
                 seen.derived |= bit
+            } else {
+                try component.check(on: .request, in: request)
+                if component.kind == .field {
+                    let lines = try component.findLines(in: request, namedIn: request)
+                    // One member of a dictionary says nothing about the rest of the field.
+                    if !component.parameters.contains(.key) {
+                        seen.note(component)
+                        covered |= lines
+                    }
+                    workspace.components[index] = component
+                }
+                isNew = workspace.isFirst(component, before: index, request)
             }
             guard isNew else {
-                let name = request.head.span.extracting(component.name.range).text
-                throw Refusal(.malformed, "Signature-Input: component \(name) twice")
+                let text = request.head.span.extracting(component.identifier.range).text
+                throw Refusal(.malformed, "Signature-Input: component \(text) twice")
             }
         }
-        claim.coveredFields = .only(mask)
+        claim.coveredFields = .only(covered)
         claim.shortfalls = seen.shortfalls(of: request, claim)
         if let digest = seen.contentDigest ? try ContentDigest.read(request) : nil {
             if digest.sha256 != nil || digest.sha512 != nil {
@@ -43,77 +53,45 @@ extension MessageSignatures {
         }
         claim.body = .unsigned
     }
+}
 
-    /// Finds the lines of a field, and says which they are as a bit mask.
-    private func lookUp(
-        _ component: inout Component, _ request: Request, _ seen: inout Seen
-    ) throws(Refusal) -> UInt128 {
-        let name = request.head.span.extracting(component.name.range)
-        let known = FieldName(name)
+extension Component {
+    /// Finds the lines of a field in `source`, and says which they are as a bit mask.
+    mutating func findLines(in source: Request, namedIn message: Request) throws(Refusal) -> UInt128 {
+        let name = message.head.span.extracting(name.range)
         var mask: UInt128 = 0
-        component.lines = 0
-        for number in 0..<request.fields.count {
-            let field = request.fields[number]
+        lines = 0
+        for number in 0..<source.fields.count {
+            let field = source.fields[number]
             guard field.known == known, field.name.count == name.count else { continue }
             if known == .other {
-                guard request.head.span.extracting(field.name.range).matches(name) else { continue }
+                guard source.head.span.extracting(field.name.range).matches(name) else { continue }
             }
-            if component.lines == 0 { component.firstLine = UInt16(truncatingIfNeeded: number) }
-            component.lines += 1
+            if lines == 0 { firstLine = UInt16(truncatingIfNeeded: number) }
+            lines += 1
             mask |= 1 << UInt128(number)
         }
-        guard component.lines > 0 else {
-            throw Refusal(.badSignature, "the signature covers \"\(name.text)\", which the request does not have")
+        guard lines > 0 else {
+            throw Refusal(.badSignature, "the signature covers \"\(name.text)\", which the message does not have")
         }
-        seen.note(known, component)
         return mask
+    }
+
+    /// Refuses what cannot be part of a signature on that side.
+    func check(on side: Side, in message: Request) throws(Refusal) {
+        guard let objection = objection(on: side) else { return }
+        let text = message.head.span.extracting(identifier.range).text
+        throw Refusal(.badSignature, "Signature-Input: component \(text) \(objection)")
     }
 }
 
-/// Which of the components that the gate asks for a signature covers.
-private struct Seen {
-    /// A bit for each ``Component/Kind``.
-    var derived: UInt16 = 0
-    var release: Component?
-    var contentDigest = false
-    var contentType = false
-    var idempotencyKey = false
-
-    mutating func note(_ name: FieldName, _ component: Component) {
-        switch name {
-        case .contentType: contentType = true
-        case .contentDigest: contentDigest = true
-        case .idempotencyKey: idempotencyKey = true
-        case .countersignRelease: release = component
-        default: break
+extension Workspace {
+    /// Whether no component of the chosen signature before that index is the same.
+    func isFirst(_ component: Component, before index: Int, _ message: Request) -> Bool {
+        for earlier in signature.components.range.lowerBound..<index
+        where component.isSame(as: components[earlier], message.head.span) {
+            return false
         }
-    }
-
-    /// Source: docs/protocol.md, "A signed request".
-    func shortfalls(of request: Request, _ claim: Claim) -> Shortfalls {
-        var lacking: Shortfalls = []
-        func require(_ kind: Component.Kind, _ lack: Shortfalls) {
-            if derived & (1 << kind.rawValue) == 0 { lacking.insert(lack) }
-        }
-        require(.method, .method)
-        require(.authority, .authority)
-        require(.path, .path)
-        require(.query, .query)
-        if release == nil {
-            lacking.insert(.release)
-        } else if !isRelease(claim.keyID, request) {
-            lacking.insert(.releaseValue)
-        }
-        if !contentType, request.names.contains(.contentType) { lacking.insert(.contentType) }
-        if !idempotencyKey, request.names.contains(.idempotencyKey) { lacking.insert(.idempotencyKey) }
-        if case .unsigned = claim.created { lacking.insert(.created) }
-        if case .nonce = claim.replay {} else { lacking.insert(.nonce) }
-        return lacking
-    }
-
-    private func isRelease(_ keyID: KeyID, _ request: Request) -> Bool {
-        guard let release, release.lines == 1 else { return false }
-        let value = request.fields[Int(release.firstLine)].value
-        return request.head.span.extracting(value.range).matches(keyID.bytes)
+        return true
     }
 }

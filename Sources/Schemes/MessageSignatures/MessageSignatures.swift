@@ -1,9 +1,14 @@
 import CountersignSeal
 import CountersignWire
 
-/// HTTP Message Signatures with hmac-sha256. Source: RFC 9421; for bodies RFC 9530.
+/// HTTP Message Signatures. Source: RFC 9421; for bodies RFC 9530.
 package struct MessageSignatures: Scheme {
+    /// What signing covers beyond what it covers anyhow: component identifiers as a signature base writes them.
+    private(set) var additional: [String] = []
+
     package init() {}
+
+    package init(alsoCovering identifiers: [String]) { additional = identifiers }
 
     package var name: SchemeName { .messageSignatures }
     package var dialect: AnswerDialect { .problem }
@@ -20,17 +25,31 @@ package struct MessageSignatures: Scheme {
 
     package func claim(in request: Request, _ workspace: inout Workspace) throws(Refusal) -> Claim? {
         guard trace(in: request) == .present else { return nil }
+        return try read(request, &workspace, .byTag)
+    }
+
+    package func claim(
+        in request: Request, labelled label: String, _ workspace: inout Workspace
+    ) throws(Refusal) -> Claim? {
+        guard trace(in: request) == .present else { return nil }
+        return try read(request, &workspace, .labelled(label))
+    }
+
+    private func read(
+        _ request: Request, _ workspace: inout Workspace, _ rule: SignatureInput.Rule
+    ) throws(Refusal) -> Claim {
         guard request.fields.count <= FieldSet.limit else { throw Refusal(.malformed, "more than 128 fields") }
-        try SignatureInput.read(request, &workspace)
+        try SignatureInput.read(request, &workspace, rule)
         let input = workspace.signature
         guard let named = input.keyID, let keyID = KeyID(request.head.span.extracting(named.range)) else {
             throw Refusal(.malformed, "Signature-Input: expected a keyid of 1 to 64 visible characters")
         }
-        if let algorithm = input.algorithm, !request.matches(algorithm, "hmac-sha256") {
-            throw Refusal(.badSignature, "alg: expected \"hmac-sha256\", which the key is for")
-        }
-        let mac = try signature(labelled: input.label, in: request)
-        var claim = Claim(scheme: name, keyID: keyID, algorithm: .hmacSHA256, mac: mac)
+        let signature = try MessageSignatures.signature(labelled: input.label, in: request, &workspace)
+        var claim = Claim(scheme: name, keyID: keyID, algorithm: .ofKey, mac: signature.short)
+        claim.longSignature = signature.long
+        claim.namedAlgorithm = try input.namedAlgorithm(in: request)
+        claim.label = input.label
+        claim.choice = input.isOneOfSeveral ? .open : .made
         claim.created = input.created.map(Claim.Created.unix) ?? .unsigned
         claim.expires = input.expires
         if let nonce = input.nonce {
@@ -42,34 +61,16 @@ package struct MessageSignatures: Scheme {
         try cover(request, &claim, &workspace)
         return claim
     }
+}
 
-    /// The signature of that label. Source: RFC 9421 §4.2.
-    private func signature(labelled label: Slice, in request: Request) throws(Refusal) -> MAC {
-        var found: MAC?
-        let bytes = request.head.span
-        let label = bytes.extracting(label.range)
-        for field in request.fields where field.known == .signature {
-            var reader = StructuredField(bytes.extracting(field.value.range))
-            do throws(StructuredField.Problem) {
-                while let key = try reader.nextMember() {
-                    guard reader.bytes.extracting(key.range).matches(label) else {
-                        try reader.skipMemberValue()
-                        continue
-                    }
-                    guard found == nil else { throw reader.problem("each label once") }
-                    guard reader.takeEquals(), case .bytes(let text) = try reader.bareItem(),
-                        let mac = Base64.decodeShort(reader.bytes.extracting(text.range), .standard)
-                    else { throw reader.problem("a signature of at most 64 bytes in Base64 between colons") }
-                    try reader.skipParameters()
-                    found = mac
-                }
-            } catch {
-                throw Refusal(error, in: "Signature")
-            }
+extension SignatureInput {
+    /// What `alg` says; nil without one. A name that no key here can have contradicts every key.
+    func namedAlgorithm(in message: Request) throws(Refusal) -> KeyAlgorithm? {
+        guard let algorithm else { return nil }
+        let name = message.head.span.extracting(algorithm.range)
+        guard let known = KeyAlgorithm(name) else {
+            throw Refusal(.badSignature, "alg: the message says \"\(name.text)\", which no key here is for")
         }
-        guard let found else {
-            throw Refusal(.malformed, "Signature: expected a member \"\(label.text)\", which Signature-Input names")
-        }
-        return found
+        return known
     }
 }

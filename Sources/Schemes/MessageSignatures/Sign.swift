@@ -1,3 +1,4 @@
+import CountersignSeal
 import CountersignWire
 
 extension MessageSignatures {
@@ -5,24 +6,26 @@ extension MessageSignatures {
     package func sign(_ draft: inout Draft, as credentials: Credentials, at: Int64, nonce: String) throws(Refusal) {
         draft.set("Countersign-Release", credentials.keyID.description)
         if !draft.body.isEmpty { draft.set("Content-Digest", ContentDigest.value(for: draft.body.span)) }
+        let algorithm = credentials.key.algorithm.rawValue
         var names = ["@method", "@authority", "@path", "@query"]
         for field in draft.fields {
             let name = field.name.lowercased()
             if !names.contains(name), !MessageSignatures.isLeftOut(name) { names.append(name) }
         }
-        let list = names.map { "\"\($0)\"" }.joined(separator: " ")
+        let list = (names.map { "\"\($0)\"" } + additional).joined(separator: " ")
         let keyID = credentials.keyID
         draft.set(
             "Signature-Input",
-            "app=(\(list));created=\(at);nonce=\"\(nonce)\";keyid=\"\(keyID)\";alg=\"hmac-sha256\";tag=\"countersign\"")
+            "app=(\(list));created=\(at);nonce=\"\(nonce)\";keyid=\"\(keyID)\";alg=\"\(algorithm)\";tag=\"countersign\""
+        )
         // Read back as a receiver would: what does not parse must not be signed.
         draft.set("Signature", "app=::")
         let request = draft.request()
         var workspace = Workspace()
         guard let claim = try claim(in: request, &workspace) else { throw Refusal(.malformed, "nothing to sign") }
         try spell(claim, request, &workspace)
-        let mac = credentials.key.mac(.hmacSHA256, of: workspace.text)
-        draft.set("Signature", "app=:\(Base64.encode(mac.span, .standard)):")
+        let signature = try credentials.key.sign(workspace.text)
+        draft.set("Signature", "app=:\(Base64.encode(signature.span, .standard)):")
     }
 
     private static func isLeftOut(_ name: String) -> Bool {

@@ -15,6 +15,8 @@ struct SignatureInput: BitwiseCopyable {
     var keyID: Slice?
     var algorithm: Slice?
     var tag: Slice?
+    /// Whether others could be meant as well.
+    var isOneOfSeveral = false
     /// Why we could not take it, if it is for us; another's signature may well look so.
     var flaw: Flaw?
 
@@ -36,8 +38,14 @@ struct SignatureInput: BitwiseCopyable {
         }
     }
 
-    /// Reads every signature and keeps the one with our tag; without one, the only one that has no tag.
-    static func read(_ request: Request, _ workspace: inout Workspace) throws(Refusal) {
+    /// Which of several signatures is read.
+    enum Rule {
+        /// The one with our tag; without one, the first that has no tag.
+        case byTag
+        case labelled(String)
+    }
+
+    static func read(_ request: Request, _ workspace: inout Workspace, _ rule: Rule) throws(Refusal) {
         workspace.components.removeAll(keepingCapacity: true)
         var choice = Choice()
         for field in request.fields where field.known == .signatureInput {
@@ -46,13 +54,17 @@ struct SignatureInput: BitwiseCopyable {
                 while let label = try reader.nextMember() {
                     var input = try member(&reader, at: field.value.start, &workspace)
                     input.label = label.moved(by: field.value.start)
-                    choice.offer(input, isOurs: input.tag.map { request.matches($0, "countersign") })
+                    switch rule {
+                    case .byTag: choice.offer(input, isOurs: input.tag.map { request.matches($0, "countersign") })
+                    case .labelled(let label):
+                        choice.offer(input, isOurs: request.head[input.label.range].elementsEqual(label.utf8))
+                    }
                 }
             } catch {
                 throw Refusal(error, in: "Signature-Input")
             }
         }
-        workspace.signature = try choice.made()
+        workspace.signature = try choice.made(rule)
     }
 
     /// Which of several signatures is meant for us.
@@ -70,20 +82,18 @@ struct SignatureInput: BitwiseCopyable {
                 count.tagged += 1
             case false?: break
             case nil:
-                untagged = input
+                if untagged == nil { untagged = input }
                 count.untagged += 1
             }
         }
 
-        func made() throws(Refusal) -> SignatureInput {
+        func made(_ rule: Rule) throws(Refusal) -> SignatureInput {
             guard count.all <= most.signatures else { throw Refusal(.malformed, "more than 8 signatures") }
-            guard count.tagged <= 1 else { throw Refusal(.malformed, "two signatures with tag=\"countersign\"") }
-            guard count.tagged == 1 || count.untagged <= 1 else {
-                throw Refusal(.malformed, "several signatures, none with tag=\"countersign\": which one is meant?")
+            guard count.tagged <= 1 else { throw Refusal(.malformed, "two signatures \(rule.words)") }
+            guard var input = tagged ?? untagged else {
+                throw Refusal(.unsigned, "no signature in Signature-Input \(rule.words)")
             }
-            guard let input = tagged ?? untagged else {
-                throw Refusal(.unsigned, "no signature in Signature-Input is tagged \"countersign\"")
-            }
+            input.isOneOfSeveral = count.tagged == 0 && count.untagged > 1
             if let flaw = input.flaw { throw Refusal(.malformed, "Signature-Input: expected \(flaw.expected)") }
             return input
         }
@@ -124,7 +134,9 @@ struct SignatureInput: BitwiseCopyable {
         let start = reader.at
         let name = try reader.string()
         var component = Component(name, reader.bytes.extracting(name.range))
-        while try parameter(&reader, &input) != nil { component.kind = .unsupported }
+        while let (key, value) = try parameter(&reader, &input) {
+            component.take(reader.bytes.extracting(key.range), value, at: base)
+        }
         component.name = name.moved(by: base)
         component.identifier = Slice(start, reader.at).moved(by: base)
         return component
@@ -172,6 +184,16 @@ struct SignatureInput: BitwiseCopyable {
     }
 
     private mutating func note(_ flaw: Flaw) { if self.flaw == nil { self.flaw = flaw } }
+}
+
+extension SignatureInput.Rule {
+    /// The signature that is looked for, in a sentence that begins with it.
+    fileprivate var words: String {
+        switch self {
+        case .byTag: "with tag=\"countersign\""
+        case .labelled(let label): "labelled \"\(label)\", which the app's policy asks for"
+        }
+    }
 }
 
 extension StructuredField.BareItem {

@@ -45,7 +45,7 @@ extension Ristretto255 {
 
         /// The same product, for who agrees on a key.
         package func secretProduct(_ scalar: Scalar) throws(CryptographyFault) -> Secret {
-            try Secret(count: Element.count) { (target: UnsafeMutablePointer<UInt8>) throws(CryptographyFault) in
+            try Secret(count: Element.count) { (target: UnsafeMutableRawPointer) throws(CryptographyFault) in
                 let status = scalar.bytes.withPointer { crypto_scalarmult_ristretto255(target, $0, bytes) }
                 guard status == 0 else { throw CryptographyFault.impossible }
             }

@@ -6,7 +6,7 @@ enum Migrations {
     /// `CSN1`: tells our files from other programs' (`PRAGMA application_id`).
     static let applicationID: Int64 = 0x4353_4E31
 
-    static let steps = [m001]
+    static let steps = [m001, m002]
 
     private static let m001 = """
         CREATE TABLE meta (
@@ -47,6 +47,28 @@ enum Migrations {
             UNIQUE (app, platform, version, scheme),
             CHECK ((retired_at IS NULL) = (update_url IS NULL))
         ) STRICT;
+        """
+
+    private static let m002 = """
+        ALTER TABLE release ADD COLUMN sealed_next_secret BLOB;
+
+        CREATE TABLE release_setting (
+            key_id TEXT NOT NULL REFERENCES release (key_id),
+            name TEXT NOT NULL,
+            text TEXT NOT NULL,
+            PRIMARY KEY (key_id, name)
+        ) STRICT, WITHOUT ROWID;
+
+        CREATE TABLE meter (
+            day INTEGER NOT NULL,
+            app TEXT NOT NULL,
+            key_id TEXT NOT NULL,
+            scheme TEXT NOT NULL,
+            outcome TEXT NOT NULL,
+            count INTEGER NOT NULL,
+            last_seen INTEGER NOT NULL,
+            PRIMARY KEY (day, app, key_id, scheme, outcome)
+        ) STRICT, WITHOUT ROWID;
         """
 
     static func version(_ database: Database) throws(Fault) -> Int64 {

@@ -65,14 +65,18 @@ extension SQLiteStore {
             let added = try database.run(
                 """
                 INSERT INTO release
-                    (key_id, app, platform, version, scheme, sealed_secret, created, retired_at, update_url)
-                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
+                    (key_id, app, platform, version, scheme, sealed_secret, created, retired_at, update_url,
+                    sealed_next_secret)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
                 """,
                 .text(release.id.description), .text(release.app.description), .text(release.platform.description),
                 .text(release.version.description), .text(release.scheme.rawValue), .blob(release.sealedSecret),
                 .integer(release.created), release.retirement.map { .integer($0.at) } ?? .null,
-                release.retirement.map { .text($0.updateURL) } ?? .null)
-            return added == 1 ? .yes : .taken
+                release.retirement.map { .text($0.updateURL) } ?? .null,
+                release.sealedNextSecret.map { .blob($0) } ?? .null)
+            guard added == 1 else { return .taken }
+            for (name, text) in release.settings { try SQLiteStore.set(name, text, of: release.id, in: database) }
+            return .yes
         }
     }
 

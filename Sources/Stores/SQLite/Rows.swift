@@ -22,19 +22,28 @@ enum Rows {
     }
 
     static func releases(_ database: Database) throws(Fault) -> [Release] {
-        try database.rows(
+        var settings: [String: [String: String]] = [:]
+        let rows = try database.rows("SELECT key_id, name, text FROM release_setting") {
+            ($0.text(0), $0.text(1), $0.text(2))
+        }
+        for (id, name, text) in rows { settings[id, default: [:]][name] = text }
+        return try database.rows(
             """
-            SELECT key_id, app, platform, version, scheme, sealed_secret, created, retired_at, update_url
+            SELECT key_id, app, platform, version, scheme, sealed_secret, created, retired_at, update_url,
+                sealed_next_secret
             FROM release ORDER BY app, platform, number
             """
         ) { (row) throws(Fault) in
             guard let id = KeyID(row.text(0)), let app = AppName(row.text(1)), let platform = Platform(row.text(2)),
                 let version = Version(row.text(3)), let scheme = SchemeName(rawValue: row.text(4))
             else { throw unreadable("release", row.text(0), database) }
-            return Release(
+            var release = Release(
                 id: id, app: app, platform: platform, version: version, scheme: scheme, sealedSecret: row.blob(5),
                 created: row.integer(6),
                 retirement: row.isNull(7) ? nil : ReleaseKey.Retirement(at: row.integer(7), updateURL: row.text(8)))
+            release.sealedNextSecret = row.isNull(9) ? nil : row.blob(9)
+            release.settings = settings[row.text(0)] ?? [:]
+            return release
         }
     }
 

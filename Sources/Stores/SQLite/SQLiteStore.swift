@@ -75,13 +75,18 @@ package final class SQLiteStore: Store, @unchecked Sendable {
 
     /// All of what `body` changes or none, and the revision with it.
     func change<Result>(_ body: (Database) throws(Fault) -> Result) throws(Fault) -> Result {
+        try write { (database) throws(Fault) in
+            let result = try body(database)
+            try database.run("UPDATE revision SET number = number + 1")
+            return result
+        }
+    }
+
+    /// The same for what no request is judged by: the revision stays.
+    func write<Result>(_ body: (Database) throws(Fault) -> Result) throws(Fault) -> Result {
         try lock.write { () throws(Fault) in
             guard let database = try existing() else { throw Fault(.unreachable, "\(path): no database there") }
-            return try database.transaction { () throws(Fault) in
-                let result = try body(database)
-                try database.run("UPDATE revision SET number = number + 1")
-                return result
-            }
+            return try database.transaction { () throws(Fault) in try body(database) }
         }
     }
 

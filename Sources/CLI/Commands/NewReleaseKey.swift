@@ -1,0 +1,85 @@
+import CountersignSchemes
+import CountersignSeal
+import CountersignWire
+
+/// The key that `release add` stores, and what it prints of it, this once.
+struct NewReleaseKey {
+    enum Material {
+        case secret(Secret)
+        case publicKey(PublicKey)
+    }
+
+    var id: KeyID
+    var material: Material
+    /// What is printed and not kept: the shared secret as text, or the private key that was just made; nil where whoever
+    /// calls has it already.
+    var shown: (name: String, text: String)?
+
+    var algorithm: KeyAlgorithm {
+        switch material {
+        case .secret: .hmacSHA256
+        case .publicKey(let key): key.algorithm
+        }
+    }
+
+    static func make(_ run: Invocation, _ scheme: SchemeName) throws(Fault) -> NewReleaseKey {
+        let algorithm = try run.algorithm()
+        let file = run.arguments.value("public-key")
+        guard file != nil || (algorithm != nil && algorithm != .hmacSHA256) else {
+            return try sharedSecret(run, scheme)
+        }
+        guard scheme == .messageSignatures else {
+            throw Fault(.usage, "\(scheme.rawValue) has shared secrets; --algorithm and --public-key are not for it")
+        }
+        guard run.arguments.value("secret") == nil, run.arguments.value("secret-file") == nil,
+            !run.arguments.has("secret-stdin")
+        else {
+            throw Fault(.usage, "a secret and a key pair are given; expected one of them")
+        }
+        let id = try run.keyID(run.arguments.value("key-id") ?? randomID(), at: "--key-id")
+        if let file {
+            return NewReleaseKey(id: id, material: .publicKey(try KeyText.publicKey(file, algorithm: algorithm)))
+        }
+        guard algorithm == .ed25519 else {
+            throw Fault(
+                .usage,
+                "--public-key is missing: only for ed25519 is a pair made here; expected a PEM file with the public key"
+            )
+        }
+        let seed = Secret(random: 32)
+        do {
+            return NewReleaseKey(
+                id: id, material: .publicKey(try PrivateKey(ed25519Seed: seed).publicKey),
+                shown: ("private_key", PrivateKey.pem(ed25519Seed: seed).withExposedBytes { $0.text }))
+        } catch {
+            throw Fault(.failed, "the key pair that was made is none: expected \(error.expected)")
+        }
+    }
+
+    private static func sharedSecret(_ run: Invocation, _ scheme: SchemeName) throws(Fault) -> NewReleaseKey {
+        let given = try run.secretText()
+        switch (run.arguments.value("key-id"), given) {
+        case (let id?, let given?):
+            guard !PEM.looksLike(given.text.span) else {
+                throw Fault(.usage, "\(given.place): a PEM file; expected a shared secret, or --public-key")
+            }
+            let secret = try SecretText.secret(given.text, bare: .theKeyItself, at: given.place)
+            return NewReleaseKey(
+                id: try run.keyID(id, at: "--key-id"), material: .secret(secret),
+                shown: ("secret", String(decoding: given.text, as: UTF8.self)))
+        case (.some, nil):
+            throw Fault(.usage, "--key-id: expected the secret that belongs to it, too (--secret-stdin)")
+        case (nil, let given?) where given.place != Invocation.secretVariable:
+            throw Fault(.usage, "the secret is given without --key-id")
+        case (nil, _):
+            let bytes = SystemRandom().bytes(32)
+            let text = Base64.encode(bytes.span, .url)
+            let key = scheme == .messageSignatures ? bytes : Array(text.utf8)
+            return NewReleaseKey(
+                id: try run.keyID(randomID(), at: "key id"), material: .secret(Secret(copying: key.span)),
+                shown: ("secret", text))
+        }
+    }
+
+    private static func randomID() -> String { "r_" + Base64.encode(SystemRandom().bytes(12).span, .url) }
+}

@@ -1,0 +1,76 @@
+import CountersignAuthority
+import CountersignSchemes
+import CountersignSeal
+import CountersignWire
+
+extension Command {
+    static let releaseRotate = Command(
+        words: ["release", "rotate"], summary: "let a new key follow a release's key, both valid for a while",
+        positionals: [Positional(name: "KEY_ID")],
+        options: [
+            .flag("promote", "make the next key the only one: from now on the old one is refused"),
+            .flag("cancel", "drop the next key again"), .secret, .secretFile, .secretStdin, .data, .json,
+        ],
+        notes: """
+            Without --promote and --cancel, makes a next key under the same key id, or takes one that is brought along, and
+            prints it, once. Both keys verify until one of them is dropped. `countersign meter` counts the requests under
+            each, and so tells when the old one may go.
+            """
+    ) { (run) throws(Fault) in
+        let id = try run.keyID(run.required("KEY_ID"), at: "KEY_ID")
+        switch try RotationStep(run.arguments) {
+        case .begin: try begin(run, id)
+        case .promote:
+            try run.deployment().promoteNextKey(of: id)
+            try run.print(["key_id": .string(id.description), "next_key": .bool(false)]) {
+                "the next key of \(id) is its key now; the old one is refused"
+            }
+        case .cancel:
+            try run.deployment().dropNextKey(of: id)
+            try run.print(["key_id": .string(id.description), "next_key": .bool(false)]) {
+                "the next key of \(id) is dropped"
+            }
+        }
+        return .success
+    }
+
+    private enum RotationStep {
+        case begin, promote, cancel
+
+        init(_ arguments: Arguments) throws(Fault) {
+            let brings = ["secret", "secret-file", "secret-stdin"].contains { arguments.has($0) }
+            switch (arguments.has("promote"), arguments.has("cancel")) {
+            case (false, false): self = .begin
+            case (true, false) where !brings: self = .promote
+            case (false, true) where !brings: self = .cancel
+            default: throw Fault(.usage, "expected one of --promote, --cancel and a secret")
+            }
+        }
+    }
+
+    private static func begin(_ run: Invocation, _ id: KeyID) throws(Fault) {
+        let deployment = try run.deployment()
+        let key = try nextKey(run, try deployment.release(id).scheme)
+        try deployment.addNextKey(.secret(key.secret), to: id)
+        try run.print(["key_id": .string(id.description), "next_key": .bool(true), "secret": .string(key.text)]) {
+            """
+            key_id: \(id)
+            secret: \(key.text)
+            """
+        }
+    }
+
+    /// One that is brought along, or a new one of the kind that `release add` makes.
+    private static func nextKey(_ run: Invocation, _ scheme: SchemeName) throws(Fault) -> (secret: Secret, text: String)
+    {
+        // The environment's secret is a signer's: it must not become a key because it happens to be there.
+        if let given = try run.secretText(), given.place != Invocation.secretVariable {
+            let secret = try SecretText.secret(given.text, bare: .theKeyItself, at: given.place)
+            return (secret, String(decoding: given.text, as: UTF8.self))
+        }
+        let bytes = SystemRandom().bytes(32)
+        let text = Base64.encode(bytes.span, .url)
+        let key = scheme == .messageSignatures ? bytes : Array(text.utf8)
+        return (Secret(copying: key.span), text)
+    }
+}

@@ -1,0 +1,82 @@
+import CountersignWire
+
+/// HMAC-SHA256 over method, path and parameters; also what Pusher's HTTP API speaks. Source: docs/protocol.md, auth-v1.
+package struct AuthV1: Scheme {
+    package init() {}
+
+    package var name: SchemeName { .authV1 }
+    package var dialect: AnswerDialect { .problem }
+
+    package var coverage: Coverage {
+        Coverage(
+            covered: [.method, .path, .formParameters, .signatureParameters],
+            uncovered: [.authority, .transport, .body, .otherFields, .formSpelling],
+            weaknesses: [
+                "values are not escaped: a=\"1&b=2\" signs like a=1, b=2",
+                "a body beside signed parameters in the query is signed only where body_md5 says its MD5",
+                "whether the parameters are in the query or in a form body is not signed",
+                "the case of letters in parameter names is not signed",
+                "two equal calls within a second have one signature",
+            ])
+    }
+
+    package func trace(in request: Request) -> Trace { AuthParameters.trace(of: name, in: request) }
+
+    package func claim(in request: Request, _ workspace: inout Workspace) throws(Refusal) -> Claim? {
+        guard let place = try AuthParameters.read(name, .lowerCased, in: request, &workspace) else { return nil }
+        let text = workspace.decoded.span
+        var claim = try AuthClaim(workspace).claim(for: name, version: "1.0", .key, text)
+        claim.replay = .signature
+        if place == .query { claim.body = try bodyExpectation(request, workspace) }
+        return claim
+    }
+
+    /// Clients in the field send bodies that nothing signs; but a form there would be a second set of parameters, which
+    /// some backends prefer to the signed ones.
+    private func bodyExpectation(
+        _ request: Request, _ workspace: borrowing Workspace
+    ) throws(Refusal) -> BodyExpectation {
+        let text = workspace.decoded.span
+        for parameter in workspace.parameters where text.extracting(parameter.name.range).matches("body_md5") {
+            guard let digest = Hex.decodeShort(text.extracting(parameter.value.range)), digest.count == 16,
+                !parameter.isArray
+            else { throw Refusal(.malformed, "body_md5: expected 32 lower-case hexadecimal digits") }
+            return .md5(digest)
+        }
+        try AuthParameters.refuseUnsignedForm(in: request)
+        return .anything
+    }
+
+    /// Method, path as it was sent, and all parameters but `auth_signature`; nothing is escaped.
+    package func spell(_ claim: Claim, _ request: Request, _ workspace: inout Workspace) throws(Refusal) {
+        var text = workspace.text.takeBytes()
+        text.append(request.head.span.extracting(request.method.range))
+        text.append(UInt8(ascii: "\n"))
+        text.append(request.head.span.extracting(request.path.range))
+        text.append(UInt8(ascii: "\n"))
+        var isFirst = true
+        for parameter in workspace.parameters {
+            let name = workspace.decoded.span.extracting(parameter.name.range)
+            if parameter.isAboutSignature, !parameter.isArray, name.matches("auth_signature") { continue }
+            if !isFirst { text.append(UInt8(ascii: "&")) }
+            isFirst = false
+            text.append(name)
+            if parameter.isArray { text.append("[]") }
+            text.append(UInt8(ascii: "="))
+            text.append(workspace.decoded.span.extracting(parameter.value.range))
+        }
+        workspace.text.put(back: &text, secretAt: 0)
+    }
+
+    /// Adds the parameters in `auth_` to a form body where the draft has one; otherwise to the query, with the MD5 of a
+    /// body beside it.
+    package func sign(_ draft: inout Draft, as credentials: Credentials, at: Int64, nonce: String) throws(Refusal) {
+        var added: [UInt8] = []
+        Form.append("auth_key", Array(credentials.keyID.description.utf8).span, to: &added)
+        added += Array("&auth_timestamp=\(at)&auth_version=1.0".utf8)
+        if !draft.body.isEmpty, !draft.request().hasFormType {
+            added += Array("&body_md5=\(Hex.encode(AuthParameters.md5(draft.body.span).span))".utf8)
+        }
+        try AuthParameters.sign(&draft, adding: added, with: self, credentials.key)
+    }
+}

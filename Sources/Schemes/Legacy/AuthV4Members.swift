@@ -1,0 +1,81 @@
+import CountersignWire
+
+/// The members of a JSON body as auth-v4 signs them: sorted by name in lower case, all values as text.
+enum AuthV4Members {
+    /// Reads an object, or nothing. Leaves names in lower case and values as they are signed in `workspace`, sorted.
+    static func read(_ body: Span<UInt8>, _ workspace: inout Workspace) throws(Refusal) {
+        workspace.parameters.removeAll(keepingCapacity: true)
+        workspace.decoded.clear()
+        guard body.count > 0 else { return }
+        do throws(MalformedJSON) {
+            var members = JSONMembers()
+            while let member = try members.next(in: body) {
+                guard workspace.parameters.count < FormParameters.most else {
+                    throw MalformedJSON(
+                        offset: Int(member.name.start), reason: "more than \(FormParameters.most) members")
+                }
+                let name = try appendName(member.name, of: body, to: &workspace.decoded)
+                let value = try appendValue(member, of: body, to: &workspace.decoded)
+                var parameter = FormParameter(name: name, value: value, spelling: .plain)
+                parameter.prefix = FormParameter.prefix(of: workspace.decoded.span.extracting(name.range))
+                workspace.parameters.append(parameter)
+            }
+        } catch {
+            throw Refusal(.malformed, "the body is not a JSON object that can be signed: \(error.description)")
+        }
+        // Names that are one in lower case are refused here, too.
+        try FormParameters.sortUnique(&workspace, of: "members of the body")
+    }
+
+    /// `k=v`, joined by `&`. Names are escaped here and not before: they are sorted as they are.
+    static func append(
+        _ members: borrowing [FormParameter], of decoded: Span<UInt8>, to text: inout ByteBuffer
+    ) {
+        for index in members.indices {
+            let member = members[index]
+            if index > 0 { text.append(UInt8(ascii: "&")) }
+            for place in member.name.range { escape(decoded[place], into: &text) }
+            text.append(UInt8(ascii: "="))
+            text.append(decoded.extracting(member.value.range))
+        }
+    }
+
+    /// ASCII letters only: what else has case is a question of the locale.
+    private static func appendName(
+        _ raw: Slice, of body: Span<UInt8>, to text: inout ByteBuffer
+    ) throws(MalformedJSON) -> Slice {
+        let start = text.count
+        var hasNUL = false
+        try JSONMembers.forEachByte(of: raw, in: body) {
+            hasNUL = hasNUL || $0 == 0
+            text.append(ASCII.lowercased($0))
+        }
+        if hasNUL { throw MalformedJSON(offset: Int(raw.start), reason: "a NUL in a name") }
+        return Slice(start, text.count)
+    }
+
+    private static func appendValue(
+        _ member: JSONMembers.Member, of body: Span<UInt8>, to text: inout ByteBuffer
+    ) throws(MalformedJSON) -> Slice {
+        let start = text.count
+        switch member.kind {
+        case .null, .emptyContainer: break
+        case .yes: text.append(UInt8(ascii: "1"))
+        case .no: text.append(UInt8(ascii: "0"))
+        case .number: text.append(body.extracting(member.value.range))
+        case .container: for index in member.value.range { escape(body[index], into: &text) }
+        case .string:
+            var hasNUL = false
+            try JSONMembers.forEachByte(of: member.value, in: body) {
+                hasNUL = hasNUL || $0 == 0
+                escape($0, into: &text)
+            }
+            if hasNUL { throw MalformedJSON(offset: Int(member.value.start), reason: "a NUL in a string") }
+        }
+        return Slice(start, text.count)
+    }
+
+    private static func escape(_ byte: UInt8, into text: inout ByteBuffer) {
+        if Percent.isUnreserved(byte) { text.append(byte) } else { Percent.escape(byte, into: &text) }
+    }
+}

@@ -1,0 +1,125 @@
+import CountersignWire
+
+extension SigV4Space {
+    private static let mostFields = 64
+
+    /// The list of signed fields: names in lower case, sorted, none twice.
+    mutating func readFields() throws(Refusal) {
+        names.removeAll(keepingCapacity: true)
+        let end = Int(reading.signedFields.end)
+        var start = Int(reading.signedFields.start)
+        while start <= end {
+            var stop = start
+            while stop < end, words.span[stop] != UInt8(ascii: ";") { stop += 1 }
+            let name = Slice(start, stop)
+            guard SigV4Space.isFieldName(words.span.extracting(name.range)) else {
+                throw Refusal(.malformed, "SignedHeaders: expected names in lower case, joined by `;`")
+            }
+            if let last = names.last, !SigV4Space.isBefore(last.name, name, words.span) {
+                throw Refusal(.malformed, "SignedHeaders: expected each name once, in order")
+            }
+            guard names.count < SigV4Space.mostFields else {
+                throw Refusal(.malformed, "SignedHeaders: more than \(SigV4Space.mostFields) names")
+            }
+            names.append(SignedField(name: name))
+            start = stop + 1
+        }
+        try requireSigned("host")
+    }
+
+    func requireSigned(_ name: StaticString) throws(Refusal) {
+        for field in names where words.span.extracting(field.name.range).matches(name) { return }
+        throw Refusal(.badSignature, "the signature does not cover \(name)")
+    }
+
+    /// Finds the lines of each signed field, as a bit mask over the request's fields. Whatever AWS's own fields say must
+    /// be signed; all others that are not are held back from the backend, and need not be.
+    mutating func cover(_ request: Request) throws(Refusal) -> UInt128 {
+        guard request.fields.count <= FieldSet.limit else { throw Refusal(.malformed, "more than 128 fields") }
+        var mask: UInt128 = 0
+        for index in names.indices {
+            let name = names[index].name
+            for (line, field) in request.fields.enumerated() where field.name.count == name.count {
+                guard request.head.span.extracting(field.name.range).matches(words.span.extracting(name.range)) else {
+                    continue
+                }
+                if names[index].lines == 0 { names[index].firstLine = line }
+                names[index].lines += 1
+                mask |= 1 << UInt128(line)
+            }
+            guard names[index].lines > 0 else {
+                let name = words.span.extracting(name.range).text
+                throw Refusal(.badSignature, "the signature covers \(name), which the request does not have")
+            }
+        }
+        for (line, field) in request.fields.enumerated() where mask & (1 << UInt128(line)) == 0 {
+            let name = request.head.span.extracting(field.name.range)
+            if name.count >= 6, name.extracting(0..<6).matches("x-amz-") {
+                throw Refusal(.badSignature, "the signature does not cover \(name.text), which is sent")
+            }
+        }
+        return mask
+    }
+
+    /// `x-amz-content-sha256`, or what its absence means.
+    mutating func readPayload(of request: Request) throws(Refusal) -> BodyExpectation {
+        guard request.names.contains(.xAmzContentSHA256) else {
+            if reading.form == .query, isForS3 {
+                reading.payload = .unsigned
+                return .leftOpen
+            }
+            reading.payload = .body
+            guard request.isBodyWhole else {
+                throw Refusal(
+                    .tooLarge, "sigv4 without x-amz-content-sha256 signs the body, which is too large to be held")
+            }
+            return .inSignature
+        }
+        guard let value = request.value(of: .xAmzContentSHA256) else {
+            throw Refusal(.malformed, "x-amz-content-sha256 twice")
+        }
+        reading.payload = .field(value)
+        let text = request.head.span.extracting(value.range)
+        if text.matches("UNSIGNED-PAYLOAD") { return .leftOpen }
+        if text.count >= 10, text.extracting(0..<10).matches("STREAMING-") {
+            throw Refusal(
+                .malformed,
+                "x-amz-content-sha256: bodies that are signed in chunks are not read here; expected the SHA-256 of the whole")
+        }
+        guard let digest = Hex.decodeShort(text), digest.count == 32 else {
+            throw Refusal(.malformed, "x-amz-content-sha256: expected 64 lower-case hexadecimal digits")
+        }
+        return .digests(sha256: digest, sha512: nil)
+    }
+
+    /// `token` without upper case. Source: RFC 9110 §5.6.2.
+    private static func isFieldName(_ text: Span<UInt8>) -> Bool {
+        guard text.count > 0, text.count <= 128 else { return false }
+        for index in 0..<text.count {
+            let byte = text[index]
+            let isLower = byte >= UInt8(ascii: "a") && byte <= UInt8(ascii: "z")
+            guard isLower || ASCII.isDigit(byte) || isMark(byte) else { return false }
+        }
+        return true
+    }
+
+    private static func isMark(_ byte: UInt8) -> Bool {
+        let marks: StaticString = "!#$%&'*+-.^_`|~"
+        for index in 0..<marks.utf8CodeUnitCount where marks.utf8Start[index] == byte { return true }
+        return false
+    }
+
+    private static func isBefore(_ left: Slice, _ right: Slice, _ text: Span<UInt8>) -> Bool {
+        text.extracting(left.range).isBefore(text.extracting(right.range))
+    }
+}
+
+extension Span<UInt8> {
+    /// Ordered as bytes are, the shorter of two that begin alike first.
+    func isBefore(_ other: Span<UInt8>) -> Bool {
+        for index in 0..<Swift.min(count, other.count) where self[index] != other[index] {
+            return self[index] < other[index]
+        }
+        return count < other.count
+    }
+}

@@ -1,0 +1,72 @@
+import CountersignWire
+
+/// The path's line of a canonical request.
+enum SigV4Path {
+    /// Whether the standard spelling of some *other* path that can be sent might read like this one. It has unreserved
+    /// characters, slashes, and the upper-case escapes of what a target may hold beside those, at least one of them;
+    /// nothing else. `/a%20b` is not one, for no target has a space in it; `/a%2520b` is.
+    static func mayBeStandard(_ path: borrowing Span<UInt8>) -> Bool {
+        var hasEscape = false
+        var index = 0
+        while index < path.count {
+            let byte = path[index]
+            if byte == UInt8(ascii: "%") {
+                guard let escaped = Percent.byte(in: path, at: index + 1), isUpper(path[index + 1]),
+                    isUpper(path[index + 2]), escaped > 0x20, escaped < 0x7F, !isKept(escaped)
+                else { return false }
+                hasEscape = true
+                index += 3
+            } else {
+                guard isKept(byte) else { return false }
+                index += 1
+            }
+        }
+        return hasEscape
+    }
+
+    /// What the standard spelling leaves alone.
+    static func isKept(_ byte: UInt8) -> Bool { Percent.isUnreserved(byte) || byte == UInt8(ascii: "/") }
+
+    private static func isUpper(_ digit: UInt8) -> Bool { digit < UInt8(ascii: "a") }
+}
+
+extension SigV4Space {
+    /// Without empty and dot segments, and everything but unreserved characters escaped, `%` too: what came escaped is
+    /// escaped twice. A path that ends in a dot segment loses its slash, as botocore has it.
+    mutating func writeStandardPath(_ request: Request) {
+        let path = request.head.span.extracting(request.path.range)
+        segments.removeAll(keepingCapacity: true)
+        var start = 0
+        while start <= path.count {
+            var end = start
+            while end < path.count, path[end] != UInt8(ascii: "/") { end += 1 }
+            let segment = path.extracting(start..<end)
+            if segment.matches("..") {
+                _ = segments.popLast()
+            } else if segment.count > 0, !segment.matches(".") {
+                segments.append(Slice(start, end))
+            }
+            start = end + 1
+        }
+        let before = canonical.count
+        for segment in segments {
+            canonical.append(UInt8(ascii: "/"))
+            for index in segment.range {
+                if Percent.isUnreserved(path[index]) {
+                    canonical.append(path[index])
+                } else {
+                    Percent.escape(path[index], into: &canonical)
+                }
+            }
+        }
+        let endsInSlash = path.count > 0 && path[path.count - 1] == UInt8(ascii: "/")
+        if segments.isEmpty || endsInSlash { canonical.append(UInt8(ascii: "/")) }
+        facts.isPathChanged = !canonical.span.extracting(before..<canonical.count).matches(path)
+    }
+
+    /// As it was sent.
+    mutating func writePathAsWritten(_ request: Request) {
+        if request.path.isEmpty { canonical.append(UInt8(ascii: "/")) }
+        canonical.append(request.head.span.extracting(request.path.range))
+    }
+}

@@ -1,0 +1,106 @@
+import CountersignWire
+
+/// A parameter of the query as a spelling has it: by its places in ``SigV4Space/escaped``.
+struct SortedParameter: BitwiseCopyable {
+    var name: Slice
+    var value: Slice
+    /// The name's first eight bytes, as ``FormParameter/prefix(of:)`` has them: most names differ in these.
+    var prefix: UInt64
+}
+
+extension SigV4Space {
+    private static let mostParameters = 256
+
+    enum Escapes { case anew, kept }
+
+    /// The parameters in the order of their names, then values; of a presigned URL all but the signature itself.
+    mutating func writeSortedQuery(_ request: Request, _ escapes: Escapes) throws(Refusal) {
+        guard let query = request.query, !query.isEmpty else { return }
+        try collect(request.head.span.extracting(query.range), escapes)
+        for index in parameters.indices.dropFirst() {
+            let moving = parameters[index]
+            var place = index
+            while place > 0, isBefore(moving, parameters[place - 1]) {
+                parameters[place] = parameters[place - 1]
+                place -= 1
+                if escapes == .anew { facts.isInOrder = false }
+            }
+            parameters[place] = moving
+        }
+        for (index, parameter) in parameters.enumerated() {
+            if index > 0 { canonical.append(UInt8(ascii: "&")) }
+            canonical.append(parameter.name, of: escaped)
+            canonical.append(UInt8(ascii: "="))
+            canonical.append(parameter.value, of: escaped)
+        }
+    }
+
+    mutating func writeQueryAsWritten(_ request: Request) {
+        if let query = request.query { canonical.append(request.head.span.extracting(query.range)) }
+    }
+
+    private mutating func collect(_ text: Span<UInt8>, _ escapes: Escapes) throws(Refusal) {
+        parameters.removeAll(keepingCapacity: true)
+        escaped.clear()
+        var reader = Form.Reader()
+        do throws(Form.Problem) {
+            while let pair = try reader.next(in: text) {
+                let name = text.extracting(pair.name.range)
+                if reading.form == .query, name.matches("X-Amz-Signature") { continue }
+                guard parameters.count < SigV4Space.mostParameters else {
+                    throw Form.Problem(
+                        at: Int(pair.name.start), expected: "at most \(SigV4Space.mostParameters) parameters")
+                }
+                if pair.value.start == pair.name.end { facts.hasBareNames = true }
+                let first = escaped.count
+                let middle = try append(name, pair.name, escapes)
+                let last = try append(text.extracting(pair.value.range), pair.value, escapes)
+                let prefix = FormParameter.prefix(of: escaped.span.extracting(first..<middle))
+                parameters.append(
+                    SortedParameter(name: Slice(first, middle), value: Slice(middle, last), prefix: prefix))
+            }
+        } catch {
+            throw Refusal(.malformed, "query: expected \(error.expected) at byte \(error.at)")
+        }
+    }
+
+    /// Appends a name or a value, and returns where it ends. Escaped anew: unreserved characters stand for themselves,
+    /// all others are upper-case escapes; `+` stays what it is, for its two readings differ.
+    private mutating func append(
+        _ text: Span<UInt8>, _ place: Slice, _ escapes: Escapes
+    ) throws(Form.Problem) -> Int {
+        guard escapes == .anew else {
+            escaped.append(text)
+            return escaped.count
+        }
+        let first = escaped.count
+        var index = 0
+        while index < text.count {
+            let byte = text[index]
+            if Percent.isUnreserved(byte) || byte == UInt8(ascii: "+") {
+                escaped.append(byte)
+                index += 1
+            } else if byte == UInt8(ascii: "%") {
+                guard let value = Percent.byte(in: text, at: index + 1), value != 0 else {
+                    throw Form.Problem(
+                        at: Int(place.start) + index, expected: "two hexadecimal digits after \"%\", and no NUL")
+                }
+                if Percent.isUnreserved(value) { escaped.append(value) } else { Percent.escape(value, into: &escaped) }
+                index += 3
+            } else {
+                Percent.escape(byte, into: &escaped)
+                index += 1
+            }
+        }
+        if !escaped.span.extracting(first..<escaped.count).matches(text) { facts.isEscapedAsStandard = false }
+        return escaped.count
+    }
+
+    private func isBefore(_ left: SortedParameter, _ right: SortedParameter) -> Bool {
+        if left.prefix != right.prefix { return left.prefix < right.prefix }
+        let text = escaped.span
+        let (name, other) = (text.extracting(left.name.range), text.extracting(right.name.range))
+        if !name.matches(other) { return name.isBefore(other) }
+        return text.extracting(left.value.range).isBefore(text.extracting(right.value.range))
+    }
+}

@@ -1,0 +1,66 @@
+/// A key pair that signs. Its private half is wiped with it and never printed.
+package final class PrivateKey: Sendable, CustomStringConvertible, CustomReflectable {
+    private enum Signer: Sendable {
+        case ed25519(Ed25519.Signer)
+        case ecdsa(ECDSA)
+        case rsa(RSA)
+    }
+
+    package let publicKey: PublicKey
+    private let signer: Signer
+
+    package var algorithm: KeyAlgorithm { publicKey.algorithm }
+
+    /// From a PEM file with a PKCS #8 private key. `algorithm` is needed for RSA.
+    package init(pem: Span<UInt8>, algorithm: KeyAlgorithm? = nil) throws(KeyProblem) {
+        let (kind, der) = try PEM.read(pem)
+        guard kind == .privateKey, let key = EVPKey(privateKeyInfo: der) else {
+            throw KeyProblem("a private key as PKCS #8")
+        }
+        publicKey = try PublicKey(key, algorithm)
+        switch publicKey.algorithm {
+        case .ed25519:
+            guard let seed = key.rawPrivateKey, let own = Ed25519.Signer(seed: seed) else {
+                throw KeyProblem("an Ed25519 private key of 32 bytes")
+            }
+            signer = .ed25519(own)
+        case .ecdsaP256: signer = .ecdsa(try ECDSA(.p256, key, .sign))
+        case .ecdsaP384: signer = .ecdsa(try ECDSA(.p384, key, .sign))
+        case .rsaPSS: signer = .rsa(try RSA(.pss, key, .sign))
+        case .rsaV15: throw KeyProblem("another algorithm: rsa-v1_5-sha256 is verified, and not signed with, here")
+        case .hmacSHA256: throw KeyProblem("an algorithm with public keys; hmac-sha256 has none")
+        }
+    }
+
+    /// An Ed25519 key from its seed of 32 bytes.
+    package init(ed25519Seed seed: Secret) throws(KeyProblem) {
+        guard let own = Ed25519.Signer(seed: seed) else { throw KeyProblem("an Ed25519 seed of 32 bytes") }
+        publicKey = try PublicKey(ed25519: own.publicHalf)
+        signer = .ed25519(own)
+    }
+
+    /// The signature of `message` in RFC 9421's form for the algorithm; nil where the library fails.
+    package func sign(_ message: Span<UInt8>) -> [UInt8]? {
+        switch signer {
+        case .ed25519(let key): key.sign(message)
+        case .ecdsa(let key): key.sign(message)
+        case .rsa(let key): key.sign(message)
+        }
+    }
+
+    /// The PEM file of the Ed25519 private key with that seed. Source: RFC 8410 §7.
+    package static func pem(ed25519Seed seed: Secret) -> Secret {
+        seed.withExposedBytes { seed in
+            var der = InlineArray<48, UInt8>(repeating: 0)
+            let prefix = Ed25519.privatePrefix
+            for index in prefix.indices { der[index] = prefix[index] }
+            for index in 0..<min(seed.count, 32) { der[prefix.count + index] = seed[index] }
+            let text = PEM.write(der.span, .privateKey)
+            for index in 0..<48 { der[index] = 0 }
+            return text
+        }
+    }
+
+    package var description: String { "<private key for \(algorithm.rawValue)>" }
+    package var customMirror: Mirror { Mirror(self, children: []) }
+}

@@ -1,0 +1,56 @@
+import CountersignAuthority
+import CountersignGate
+import CountersignHTTP
+import CountersignWire
+
+/// What `/metrics` tells: the meter since this process began, and a few figures of the process itself.
+struct Metrics: Sendable {
+    let meter: Meter
+    let connections: ConnectionCount
+    let replay: ReplayFile
+    let clock: any TimeSource
+    /// Whole Unix seconds.
+    let began: Int64
+
+    func text() -> [UInt8] {
+        var page = Exposition()
+        addRequests(to: &page)
+        let now = clock.now
+        let use = replay.use(now: now)
+        page.add("countersign_connections", .gauge, "Open client connections.", connections.current)
+        page.add(
+            "countersign_replay_entries", .gauge,
+            "Requests that the replay table remembers, reckoned from a sample of it.", use.entries)
+        page.add(
+            "countersign_replay_capacity", .gauge, "Requests that the replay table has room for before it grows.",
+            use.capacity)
+        page.add("countersign_uptime_seconds", .gauge, "Seconds since the server began.", max(now - began, 0))
+        page.add("process_start_time_seconds", .gauge, "When the server began, in Unix seconds.", began)
+        return Array(page.text.utf8)
+    }
+
+    private func addRequests(to page: inout Exposition) {
+        let name = "countersign_requests_total"
+        page.describe(
+            name, .counter,
+            "Requests by what the gate said of them. A refused one only claims its release; without one, it names none."
+        )
+        let rows = meter.totals().map { (labels: Metrics.labels(of: $0.key), count: $0.value) }
+            .sorted { $0.labels.map(\.value).lexicographicallyPrecedes($1.labels.map(\.value)) }
+        for row in rows { page.sample(name, row.labels, row.count) }
+    }
+
+    /// `key` is empty for what was refused: such a request has proved no key.
+    private static func labels(of subject: MeterEntry.Subject) -> [(name: String, value: String)] {
+        let (key, outcome) =
+            switch subject.outcome {
+            case .accepted: ("current", "accepted")
+            case .acceptedUnderNextKey: ("next", "accepted")
+            case .refused(let code): ("", code.rawValue)
+            }
+        return [
+            ("app", subject.app), ("release", subject.release), ("scheme", subject.scheme), ("key", key),
+            ("outcome", outcome),
+        ]
+    }
+}

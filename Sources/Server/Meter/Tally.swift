@@ -1,0 +1,34 @@
+import CountersignAuthority
+import CountersignGate
+import CountersignSchemes
+import CountersignWire
+
+/// Counts the requests of one loop, and is confined to it. A request costs one look-up and no lock; only a release that
+/// the loop has not met before has cells made for it. Nobody outside can make a release, so there are never more.
+final class Tally: @unchecked Sendable {
+    private let meter: Meter
+    private var cells: [KeyID: MeterCells] = [:]
+    private let unknown: MeterCells
+
+    init(_ meter: Meter) {
+        self.meter = meter
+        unknown = meter.makeCells(of: nil)
+    }
+
+    func accept(_ caller: Caller) {
+        cells(of: caller.release).count(caller.edition == .next ? .acceptedUnderNextKey : .accepted)
+    }
+
+    /// `named` is what the request says it comes from, which a refused one has not proved.
+    func refuse(_ code: Refusal.Code, named: ReleaseKey?) {
+        let cells = named.map { self.cells(of: $0) } ?? unknown
+        cells.count(.refused(code))
+    }
+
+    private func cells(of release: ReleaseKey) -> MeterCells {
+        if let known = cells[release.id] { return known }
+        let made = meter.makeCells(of: release)
+        cells[release.id] = made
+        return made
+    }
+}

@@ -1,0 +1,73 @@
+/// Walks the members of one JSON object where it stands: nothing is copied, nothing is allocated. Strict as
+/// ``JSONReader`` is, in the text's UTF-8 too, but that names may repeat: whoever reads the members compares them.
+package struct JSONMembers: Sendable {
+    package struct Member: BitwiseCopyable, Sendable {
+        /// Between its quotes, as it is written: see ``forEachByte(of:in:_:)``.
+        package var name: Slice
+        package var kind: Kind
+        /// As it is written; of a string what is between its quotes.
+        package var value: Slice
+    }
+
+    package enum Kind: BitwiseCopyable, Sendable {
+        case null, yes, no, number, string
+        /// `[]` or `{}`, with or without white space inside.
+        case emptyContainer
+        case container
+    }
+
+    /// Levels of containers, the object itself among them: the reader recurses, and a stack is finite.
+    package static let deepest = 64
+
+    private var cursor = JSONCursor()
+    private var isBegun = false
+
+    package init() {}
+
+    /// The next member; nil behind the object's end, where nothing but white space may follow.
+    package mutating func next(in text: Span<UInt8>) throws(MalformedJSON) -> Member? {
+        if !isBegun {
+            try cursor.validate(text)
+            cursor.skipSpace(text)
+            try cursor.expect(UInt8(ascii: "{"), "an object", text)
+            isBegun = true
+            if cursor.take(UInt8(ascii: "}"), text) { return try end(text) }
+        } else {
+            if cursor.take(UInt8(ascii: "}"), text) { return try end(text) }
+            try cursor.expect(UInt8(ascii: ","), "a comma or the closing bracket", text)
+        }
+        cursor.skipSpace(text)
+        let name = try cursor.string(text)
+        cursor.skipSpace(text)
+        try cursor.expect(UInt8(ascii: ":"), "a colon", text)
+        cursor.skipSpace(text)
+        let start = cursor.position
+        let kind = try cursor.value(text, depth: 1)
+        let isString = kind == .string
+        return Member(
+            name: name, kind: kind, value: Slice(start + (isString ? 1 : 0), cursor.position - (isString ? 1 : 0)))
+    }
+
+    private mutating func end(_ text: Span<UInt8>) throws(MalformedJSON) -> Member? {
+        cursor.skipSpace(text)
+        guard cursor.position == text.count else { throw cursor.malformed("something after the object") }
+        return nil
+    }
+
+    /// The bytes that a name or a string stands for, escapes resolved. `raw` is a slice that ``next(in:)`` gave.
+    package static func forEachByte(
+        of raw: Slice, in text: Span<UInt8>, _ body: (UInt8) -> Void
+    ) throws(MalformedJSON) {
+        var cursor = JSONCursor(position: raw.range.lowerBound)
+        while cursor.position < raw.range.upperBound {
+            let byte = text[cursor.position]
+            guard byte == UInt8(ascii: "\\") else {
+                body(byte)
+                cursor.position += 1
+                continue
+            }
+            let scalar = try cursor.escape(text)
+            UTF8.encode(scalar).map { for byte in $0 { body(byte) } }
+        }
+    }
+}

@@ -1,0 +1,61 @@
+import CountersignAuthority
+import CountersignGate
+import CountersignSQLite
+import CountersignSchemes
+import CountersignWire
+import Synchronization
+
+/// A store whose machine can be made to fail.
+final class FailingStore: Store {
+    private let base: SQLiteStore
+    private let failing = Atomic(false)
+
+    init(_ base: SQLiteStore) { self.base = base }
+
+    var fails: Bool {
+        get { failing.load(ordering: .relaxed) }
+        set { failing.store(newValue, ordering: .relaxed) }
+    }
+
+    private func check() throws(Fault) { if fails { throw Fault(.unreachable, "the disk is gone") } }
+
+    func prepare() throws(Fault) { try check(); try base.prepare() }
+    func close() { base.close() }
+    func snapshot() throws(Fault) -> StoreSnapshot { try check(); return try base.snapshot() }
+    func revision() throws(Fault) -> Int64 { try check(); return try base.revision() }
+    func apps() throws(Fault) -> [App] { try check(); return try base.apps() }
+    func app(_ name: AppName) throws(Fault) -> App? { try check(); return try base.app(name) }
+    func insert(_ app: App) throws(Fault) -> Inserted { try check(); return try base.insert(app) }
+    func change(_ app: AppName, _ changes: [(name: String, setting: StoredSetting?)]) throws(Fault) -> Changed {
+        try check()
+        return try base.change(app, changes)
+    }
+    func releases(of app: AppName?) throws(Fault) -> [Release] { try check(); return try base.releases(of: app) }
+    func release(_ id: KeyID) throws(Fault) -> Release? { try check(); return try base.release(id) }
+    func insert(_ release: Release) throws(Fault) -> Inserted { try check(); return try base.insert(release) }
+    func retire(_ id: KeyID, _ retirement: ReleaseKey.Retirement) throws(Fault) -> Changed {
+        try check()
+        return try base.retire(id, retirement)
+    }
+    func value(of name: MetaName) throws(Fault) -> [UInt8]? { try check(); return try base.value(of: name) }
+    func set(_ name: MetaName, to value: [UInt8]) throws(Fault) { try check(); try base.set(name, to: value) }
+    func claim(_ name: MetaName, _ value: [UInt8]) throws(Fault) -> [UInt8] {
+        try check(); return try base.claim(name, value)
+    }
+    func change(_ release: KeyID, _ changes: [(name: String, text: String?)]) throws(Fault) -> Changed {
+        try check()
+        return try base.change(release, changes)
+    }
+    func insertNext(_ sealed: [UInt8], of release: KeyID) throws(Fault) -> Inserted {
+        try check()
+        return try base.insertNext(sealed, of: release)
+    }
+    func promote(_ next: [UInt8], as sealed: [UInt8], of release: KeyID) throws(Fault) -> Changed {
+        try check()
+        return try base.promote(next, as: sealed, of: release)
+    }
+    func removeNext(of release: KeyID) throws(Fault) -> Changed { try check(); return try base.removeNext(of: release) }
+    func add(_ entries: [MeterEntry]) throws(Fault) { try check(); try base.add(entries) }
+    func meter(since day: Int64) throws(Fault) -> [MeterEntry] { try check(); return try base.meter(since: day) }
+    func forgetMeter(before day: Int64) throws(Fault) { try check(); try base.forgetMeter(before: day) }
+}
