@@ -18,6 +18,7 @@ package enum OpaqueRefusal: Error, Sendable, Hashable {
 package enum MessageKind: Sendable, CaseIterable {
     case registrationRequest, registrationResponse, registrationRecord, ke1, ke2, ke3
 
+    /// Bytes.
     package var count: Int {
         switch self {
         case .registrationRequest: 32

@@ -1,6 +1,8 @@
 /// The names that a registration binds client and server to, and that a login must state again. Source: RFC 9807 §4.
 package struct Parties: Sendable {
+    /// The account, as both sides write its name.
     package var client: Identity
+    /// The deployment, or the app of it.
     package var server: Identity
 
     package init(client: Identity, server: Identity) {
@@ -44,6 +46,7 @@ package struct LoginContext: Sendable, Equatable {
         self.bytes = bytes
     }
 
+    /// Nothing but OPAQUE itself.
     package static let empty = LoginContext(known: [])
 
     private init(known bytes: [UInt8]) { self.bytes = bytes }

@@ -14,8 +14,10 @@ package struct ServerKeys: Sendable {
     /// the seed, so it stays the same without being stored. Source: RFC 9807 §6.3.2.2, §10.9.
     package let fakeRecord: RegistrationRecord
 
+    /// By which clients know the server.
     package var publicKey: Ristretto255.Element { keyPair.publicKey }
 
+    /// New ones: 64 bytes of `random` for the seed, then a private key.
     package static func random(_ random: some RandomSource = SystemRandom()) throws(CryptographyFault) -> ServerKeys {
         let seed = random.secret(seedCount)
         return try ServerKeys(seed: seed, privateKey: try .random(random))

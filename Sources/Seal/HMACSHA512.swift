@@ -4,6 +4,7 @@ import CCrypto
 ///
 /// Both states are as good as the key. They live on the heap because a struct cannot wipe its inline storage.
 package struct HMACSHA512: ~Copyable {
+    /// Bytes of a MAC.
     package static let count = 64
     private static let blockCount = 128
 

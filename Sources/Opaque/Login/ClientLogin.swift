@@ -3,11 +3,13 @@ import CountersignSeal
 /// A client's side of one login: `ke1` goes to the server, and its ``KE2`` to ``finish(_:as:context:stretching:)``. Not
 /// copyable, so that a blind and a key share are used once. Source: RFC 9807 §6.2.1, §6.2.3.
 package struct ClientLogin: ~Copyable, Sendable {
+    /// The blinded password and this login's key share.
     package let ke1: KE1
     private let password: Password
     private let blind: Ristretto255.Scalar
     private let share: KeyPair
 
+    /// Blinds the password; `random` gives the blind, the nonce and the share's seed, in this order.
     package init(_ password: Password, random: some RandomSource = SystemRandom()) throws(CryptographyFault) {
         let (blind, blinded) = try OPRF.blind(password, random: random)
         let nonce = Nonce(random: random)
@@ -30,7 +32,8 @@ package struct ClientLogin: ~Copyable, Sendable {
         package let serverPublicKey: Ristretto255.Element
     }
 
-    /// Stretches the password, which takes as long and as much memory as `stretching` says.
+    /// The proof for the server and the keys. Stretches the password, which takes as long and as much memory as `stretching`
+    /// says. Refuses with `wrongPassword` or `serverNotAuthenticated`; nothing learnt before may be used then.
     package consuming func finish(
         _ ke2: KE2, as parties: Parties, context: LoginContext, stretching: KeyStretching
     ) throws(OpaqueFailure) -> LoggedIn {

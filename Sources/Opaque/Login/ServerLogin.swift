@@ -5,6 +5,7 @@ import CountersignSeal
 ///
 /// `ke2` lets the client try one password, whether a ``KE3`` follows or not: the guess is counted when it is made.
 package struct ServerLogin: ~Copyable, Sendable {
+    /// The evaluation, the masked envelope and the server's MAC.
     package let ke2: KE2
     private let expectedMAC: Secret
     private let sessionKey: Secret

@@ -6,6 +6,7 @@ package struct KE1: Sendable, Equatable {
     let nonce: Nonce
     let keyShare: Ristretto255.Element
 
+    /// `malformed` where `bytes` are not 96 with an element at either end.
     package init(_ bytes: [UInt8]) throws(OpaqueRefusal) {
         guard bytes.count == MessageKind.ke1.count,
             let blinded = Ristretto255.Element(Array(bytes[0..<32])),
@@ -21,6 +22,7 @@ package struct KE1: Sendable, Equatable {
         self.keyShare = keyShare
     }
 
+    /// 96 bytes.
     package var bytes: [UInt8] { blinded.bytes + nonce.array + keyShare.bytes }
 }
 
@@ -31,6 +33,7 @@ package struct KE2: Sendable, Equatable {
     let keyShare: Ristretto255.Element
     let serverMAC: Tag
 
+    /// `malformed` where `bytes` are not 320 with elements where they belong.
     package init(_ bytes: [UInt8]) throws(OpaqueRefusal) {
         guard bytes.count == MessageKind.ke2.count,
             let credentials = CredentialResponse(Array(bytes[0..<192])),
@@ -48,6 +51,7 @@ package struct KE2: Sendable, Equatable {
         self.serverMAC = serverMAC
     }
 
+    /// 320 bytes.
     package var bytes: [UInt8] { credentials.bytes + nonce.array + keyShare.bytes + serverMAC.array }
 }
 
@@ -55,6 +59,7 @@ package struct KE2: Sendable, Equatable {
 package struct KE3: Sendable, Equatable {
     let clientMAC: Tag
 
+    /// `malformed` where `bytes` are not 64.
     package init(_ bytes: [UInt8]) throws(OpaqueRefusal) {
         guard let clientMAC = Tag(bytes) else { throw .malformed(.ke3) }
         self.clientMAC = clientMAC
@@ -62,5 +67,6 @@ package struct KE3: Sendable, Equatable {
 
     init(clientMAC: Tag) { self.clientMAC = clientMAC }
 
+    /// 64 bytes.
     package var bytes: [UInt8] { clientMAC.array }
 }

@@ -4,6 +4,7 @@ import CountersignSeal
 package struct RegistrationRequest: Sendable, Equatable {
     let blinded: Ristretto255.Element
 
+    /// `malformed` where `bytes` are not 32 that spell an element.
     package init(_ bytes: [UInt8]) throws(OpaqueRefusal) {
         guard let blinded = Ristretto255.Element(bytes) else { throw .malformed(.registrationRequest) }
         self.blinded = blinded
@@ -11,14 +12,17 @@ package struct RegistrationRequest: Sendable, Equatable {
 
     init(blinded: Ristretto255.Element) { self.blinded = blinded }
 
+    /// 32 bytes.
     package var bytes: [UInt8] { blinded.bytes }
 }
 
 /// The evaluation, and the key that the server will be known by. Source: §5.1.
 package struct RegistrationResponse: Sendable, Equatable {
     let evaluated: Ristretto255.Element
+    /// Long-lived: to compare with what the client knows of the server.
     package let serverPublicKey: Ristretto255.Element
 
+    /// `malformed` where `bytes` are not 64 that spell two elements.
     package init(_ bytes: [UInt8]) throws(OpaqueRefusal) {
         guard bytes.count == MessageKind.registrationResponse.count,
             let evaluated = Ristretto255.Element(Array(bytes[0..<32])),
@@ -32,6 +36,7 @@ package struct RegistrationResponse: Sendable, Equatable {
         self.serverPublicKey = serverPublicKey
     }
 
+    /// 64 bytes.
     package var bytes: [UInt8] { evaluated.bytes + serverPublicKey.bytes }
 }
 
@@ -43,6 +48,7 @@ package struct RegistrationRecord: Sendable {
     let maskingKey: Secret
     let envelope: Envelope
 
+    /// `malformed` where `bytes` are not 192 that begin with an element.
     package init(_ bytes: Secret) throws(OpaqueRefusal) {
         guard bytes.count == MessageKind.registrationRecord.count,
             let clientPublicKey = Ristretto255.Element(FixedBytes<32>(publishing: bytes.part(0..<32)).array),
@@ -57,6 +63,7 @@ package struct RegistrationRecord: Sendable {
         self.envelope = envelope
     }
 
+    /// 192 bytes: public key, masking key, envelope.
     package var bytes: Secret {
         Secret(joining: [
             Secret(copying: clientPublicKey.bytes.span), maskingKey, Secret(copying: envelope.bytes.span),

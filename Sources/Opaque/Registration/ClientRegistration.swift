@@ -3,10 +3,12 @@ import CountersignSeal
 /// A client's side of one registration: `request` goes to the server, and its response to ``finish(_:as:stretching:random:)``.
 /// Source: RFC 9807 §5.
 package struct ClientRegistration: ~Copyable {
+    /// The blinded password.
     package let request: RegistrationRequest
     private let password: Password
     private let blind: Ristretto255.Scalar
 
+    /// Blinds the password; `random` is drawn from once, for the blind.
     package init(_ password: Password, random: some RandomSource = SystemRandom()) throws(CryptographyFault) {
         let (blind, blinded) = try OPRF.blind(password, random: random)
         self.password = password
@@ -32,7 +34,9 @@ package struct ClientRegistration: ~Copyable {
             record: record, exportKey: keys.exportKey, serverPublicKey: response.serverPublicKey)
     }
 
+    /// What a registration gives the client.
     package struct Registered: Sendable {
+        /// Goes to the server, sealed.
         package let record: RegistrationRecord
         /// 64 bytes for the application, which the server never learns, and each login gives again. Source: §10.4.
         package let exportKey: Secret

@@ -36,6 +36,7 @@ extension Ristretto255 {
             self.bytes = bytes
         }
 
+        /// The sum of `scalar` times this element, to be published.
         package func times(_ scalar: Scalar) throws(CryptographyFault) -> Element {
             var product = [UInt8](repeating: 0, count: Element.count)
             let status = scalar.bytes.withPointer { crypto_scalarmult_ristretto255(&product, $0, bytes) }
@@ -43,7 +44,7 @@ extension Ristretto255 {
             return Element(known: product)
         }
 
-        /// The same product, for who agrees on a key.
+        /// The same, kept secret: for who agrees on a key.
         package func secretProduct(_ scalar: Scalar) throws(CryptographyFault) -> Secret {
             try Secret(count: Element.count) { (target: UnsafeMutableRawPointer) throws(CryptographyFault) in
                 let status = scalar.bytes.withPointer { crypto_scalarmult_ristretto255(target, $0, bytes) }

@@ -31,6 +31,7 @@ package enum Ristretto255 {
             guard bytes.withPointer({ sodium_is_zero($0, bytes.count) }) == 0 else { return nil }
         }
 
+        /// Uniform, from 64 bytes of `random`.
         package static func random(_ random: some RandomSource) throws(CryptographyFault) -> Scalar {
             guard let scalar = Scalar(reducing: random.secret(64)) else {
                 throw CryptographyFault.impossible
@@ -38,6 +39,7 @@ package enum Ristretto255 {
             return scalar
         }
 
+        /// The scalar whose product with this one is one.
         package func inverse() throws(CryptographyFault) -> Scalar {
             var status: CInt = -1
             let inverse = Secret(count: Scalar.count) { target in
