@@ -41,13 +41,14 @@ let package = Package(
         library("CSodium", pkgConfig: "libsodium", apt: "libsodium-dev"),
         library("CEvent", pkgConfig: "libevent_core", apt: "libevent-dev"),
         library("CSQLite", pkgConfig: "sqlite3", apt: "libsqlite3-dev"),
+        library("CZlib", pkgConfig: "zlib", apt: "zlib1g-dev"),
         library("CCurl", pkgConfig: "libcurl", apt: "libcurl4-openssl-dev"),
 
         module("Wire", []),
         module("Seal", ["CCrypto", "CSodium"]),
         module("Opaque", ["CountersignSeal"]),
         module("Schemes", ["CountersignWire", "CountersignSeal"]),
-        module("Gate", ["CountersignSchemes", "CountersignSeal", "CountersignWire"]),
+        module("Gate", ["CountersignSchemes", "CountersignSeal", "CountersignWire", "CZlib"]),
         module("Authority", ["CountersignGate", "CountersignSchemes", "CountersignSeal", "CountersignWire"]),
         module("SQLite", ["CountersignAuthority", "CSQLite"], path: "Stores/SQLite"),
         module("HTTP", ["CountersignWire", "CCrypto", "CEvent"]),
@@ -76,7 +77,12 @@ let package = Package(
             "Authority",
             ["CountersignSQLite", "CountersignGate", "CountersignSchemes", "CountersignSeal", "CountersignWire"]),
         tests("SQLite", ["CountersignAuthority", "CountersignGate", "CountersignSchemes", "CountersignWire"]),
-        tests("Server", ["CountersignHTTP", "CountersignWire"]),
+        tests(
+            "Server",
+            [
+                "CountersignHTTP", "CountersignAuthority", "CountersignGate", "CountersignSchemes", "CountersignSeal",
+                "CountersignWire",
+            ]),
         // Speaks OPAQUE with other people's libraries in Tests/Interop; never shipped.
         .executableTarget(
             name: "opaque-peer", dependencies: ["CountersignOpaque", "CountersignSeal", "CountersignWire"],
@@ -97,6 +103,14 @@ if Context.environment["COUNTERSIGN_FUZZ"] == "1" {
             dependencies: [
                 "CountersignHTTP", "CountersignSchemes", "CountersignOpaque", "CountersignSeal", "CountersignWire",
             ],
-            path: "Fuzz", exclude: ["Seeds"],
+            path: "Fuzz",
+            exclude: ["Seeds"],
             swiftSettings: settings))
+}
+
+// Measures and does nothing else; script/timing asks for it.
+if Context.environment["COUNTERSIGN_TIMING"] == "1" {
+    package.targets.append(
+        .executableTarget(
+            name: "timing", dependencies: ["CountersignSeal"], path: "Benchmarks/Timing", swiftSettings: settings))
 }

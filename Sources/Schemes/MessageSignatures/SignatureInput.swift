@@ -22,6 +22,8 @@ struct SignatureInput: BitwiseCopyable {
 
     /// As many components as one signature may name, and as many signatures as a request may carry.
     static let most = (components: 64, signatures: 8)
+    /// Of those for which a whole field or query is parsed: this happens before anybody has proved who he is.
+    static let mostParsed = 16
 
     enum Flaw: UInt8, BitwiseCopyable {
         case spacing, number, boolean, kind, repeated, components
@@ -65,6 +67,18 @@ struct SignatureInput: BitwiseCopyable {
             }
         }
         workspace.signature = try choice.made(rule)
+    }
+
+    /// Reads the signature with our tag; false where there is none.
+    static func isTagged(_ message: Request, _ workspace: inout Workspace) throws(Refusal) -> Bool {
+        guard message.names.contains(.signatureInput) else { return false }
+        do throws(Refusal) {
+            try read(message, &workspace, .byTag)
+        } catch {
+            if error.code == .unsigned { return false }
+            throw error
+        }
+        return workspace.signature.tag != nil
     }
 
     /// Which of several signatures is meant for us.

@@ -28,8 +28,12 @@ extension SigV4Space {
     }
 
     func requireSigned(_ name: StaticString) throws(Refusal) {
-        for field in names where words.span.extracting(field.name.range).matches(name) { return }
-        throw Refusal(.badSignature, "the signature does not cover \(name)")
+        guard isSigned(name) else { throw Refusal(.badSignature, "the signature does not cover \(name)") }
+    }
+
+    func isSigned(_ name: StaticString) -> Bool {
+        for field in names where words.span.extracting(field.name.range).matches(name) { return true }
+        return false
     }
 
     /// Finds the lines of each signed field, as a bit mask over the request's fields. Whatever AWS's own fields say must
@@ -84,7 +88,8 @@ extension SigV4Space {
         if text.count >= 10, text.extracting(0..<10).matches("STREAMING-") {
             throw Refusal(
                 .malformed,
-                "x-amz-content-sha256: bodies that are signed in chunks are not read here; expected the SHA-256 of the whole")
+                "x-amz-content-sha256: bodies that are signed in chunks are not read here; expected the SHA-256 of the whole"
+            )
         }
         guard let digest = Hex.decodeShort(text), digest.count == 32 else {
             throw Refusal(.malformed, "x-amz-content-sha256: expected 64 lower-case hexadecimal digits")
