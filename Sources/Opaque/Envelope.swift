@@ -2,7 +2,7 @@ import CountersignSeal
 
 /// What lets a client that knows the password have its key pair again, and see that the server's key and both names are
 /// those it registered with. Source: RFC 9807 §4.1.
-struct Envelope: Sendable, Equatable {
+struct Envelope: Sendable {
     static let count = 96
 
     let nonce: Nonce

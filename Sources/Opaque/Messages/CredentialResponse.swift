@@ -1,7 +1,7 @@
 import CountersignSeal
 
 /// The part of ``KE2`` by which the client gets at its envelope. Source: RFC 9807 §6.3.1.
-struct CredentialResponse: Sendable, Equatable {
+struct CredentialResponse: Sendable {
     /// The server's public key and the envelope.
     static let maskedCount = Ristretto255.Element.count + Envelope.count
 

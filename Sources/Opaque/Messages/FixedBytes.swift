@@ -1,7 +1,8 @@
 import CountersignSeal
 
-/// Bytes of a length that the type fixes: nonces and MACs.
-struct FixedBytes<let count: Int>: Sendable, Equatable {
+/// Bytes of a length that the type fixes: nonces and MACs. Not `Equatable`: `==` would compare a MAC until the first
+/// difference.
+struct FixedBytes<let count: Int>: Sendable {
     let array: [UInt8]
 
     /// Nil for another length.
@@ -13,8 +14,6 @@ struct FixedBytes<let count: Int>: Sendable, Equatable {
 
 /// Source: RFC 9807 §2: Nn.
 typealias Nonce = FixedBytes<32>
-/// HMAC-SHA512's. Source: §2: Nm.
-typealias Tag = FixedBytes<64>
 
 extension FixedBytes {
     init(_ byte: (Int) -> UInt8) { array = (0..<count).map(byte) }
@@ -24,12 +23,5 @@ extension FixedBytes {
     /// What was secret, and is about to be sent.
     init(publishing secret: Secret) {
         self = secret.withExposedBytes { bytes in FixedBytes { bytes[$0] } }
-    }
-}
-
-extension Secret {
-    /// In constant time: the tag is what the other side claims.
-    func equals(_ tag: Tag) -> Bool {
-        withExposedBytes { ConstantTime.equals($0, tag.array.span) == .equal }
     }
 }

@@ -1,7 +1,7 @@
 import CountersignSeal
 
 /// The blinded password, a nonce and a key share: what a login begins with. Source: RFC 9807 §6.1.
-package struct KE1: Sendable, Equatable {
+package struct KE1: Sendable {
     let blinded: Ristretto255.Element
     let nonce: Nonce
     let keyShare: Ristretto255.Element
@@ -27,7 +27,7 @@ package struct KE1: Sendable, Equatable {
 }
 
 /// The evaluation with the masked envelope, and the server's half of the key exchange. Source: §6.1, §6.3.1.
-package struct KE2: Sendable, Equatable {
+package struct KE2: Sendable {
     let credentials: CredentialResponse
     let nonce: Nonce
     let keyShare: Ristretto255.Element
@@ -56,7 +56,7 @@ package struct KE2: Sendable, Equatable {
 }
 
 /// The client's MAC: the proof that it opened the envelope. Source: §6.1.
-package struct KE3: Sendable, Equatable {
+package struct KE3: Sendable {
     let clientMAC: Tag
 
     /// `malformed` where `bytes` are not 64.

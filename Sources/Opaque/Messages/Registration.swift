@@ -1,7 +1,7 @@
 import CountersignSeal
 
 /// The blinded password: what registration begins with. Source: RFC 9807 §5.1.
-package struct RegistrationRequest: Sendable, Equatable {
+package struct RegistrationRequest: Sendable {
     let blinded: Ristretto255.Element
 
     /// `malformed` where `bytes` are not 32 that spell an element.
@@ -17,7 +17,7 @@ package struct RegistrationRequest: Sendable, Equatable {
 }
 
 /// The evaluation, and the key that the server will be known by. Source: §5.1.
-package struct RegistrationResponse: Sendable, Equatable {
+package struct RegistrationResponse: Sendable {
     let evaluated: Ristretto255.Element
     /// Long-lived: to compare with what the client knows of the server.
     package let serverPublicKey: Ristretto255.Element
