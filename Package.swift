@@ -46,6 +46,7 @@ let package = Package(
 
         module("Wire", []),
         module("Seal", ["CCrypto", "CSodium"]),
+        module("Opaque", ["CountersignSeal"]),
         module("Schemes", ["CountersignWire", "CountersignSeal"]),
         module("Gate", ["CountersignSchemes", "CountersignSeal", "CountersignWire", "CZlib"]),
         module("Authority", ["CountersignGate", "CountersignSchemes", "CountersignSeal", "CountersignWire"]),
@@ -69,6 +70,7 @@ let package = Package(
 
         tests("Wire"),
         tests("Seal", ["CountersignWire"]),
+        tests("Opaque", ["CountersignSeal", "CountersignWire"]),
         tests("Schemes", ["CountersignSeal", "CountersignWire"]),
         tests("Gate", ["CountersignSchemes", "CountersignSeal", "CountersignWire"]),
         tests(
@@ -84,6 +86,10 @@ let package = Package(
                 "CountersignHTTP", "CountersignAuthority", "CountersignGate", "CountersignSchemes", "CountersignSeal",
                 "CountersignWire",
             ]),
+        // Speaks OPAQUE with other people's libraries in Tests/Interop; never shipped.
+        .executableTarget(
+            name: "opaque-peer", dependencies: ["CountersignOpaque", "CountersignSeal", "CountersignWire"],
+            path: "Tests/OpaquePeer", swiftSettings: settings),
         .testTarget(
             name: "CLITests",
             dependencies: ["countersign", "CountersignSchemes", "CountersignSeal", "CountersignWire"],
@@ -97,7 +103,9 @@ if Context.environment["COUNTERSIGN_FUZZ"] == "1" {
     package.targets.append(
         .executableTarget(
             name: "fuzz",
-            dependencies: ["CountersignHTTP", "CountersignSchemes", "CountersignSeal", "CountersignWire"],
+            dependencies: [
+                "CountersignHTTP", "CountersignSchemes", "CountersignOpaque", "CountersignSeal", "CountersignWire",
+            ],
             path: "Fuzz",
             exclude: ["Seeds"],
             swiftSettings: settings))

@@ -45,6 +45,8 @@ package struct SHA512: ~Copyable {
         var digest = Digest<64>(repeating: 0)
         var span = digest.mutableSpan
         span.withUnsafeMutableBufferPointer { _ = SHA512_Final($0.baseAddress, &context) }
+        // The context may have seen a secret: OPAQUE hashes a password's blinded evaluation.
+        OPENSSL_cleanse(&context, MemoryLayout<SHA512_CTX>.size)
         return digest
     }
 

@@ -26,10 +26,12 @@ package final class Secret: @unchecked Sendable, CustomStringConvertible, Custom
     }
 
     /// `count` bytes that `write` puts in place, so that no copy of them is left elsewhere.
-    init(count: Int, _ write: (UnsafeMutableRawPointer) -> Void) {
+    init<Failure: Error>(
+        count: Int, _ write: (UnsafeMutableRawPointer) throws(Failure) -> Void
+    ) throws(Failure) {
         self.count = count
         start = .allocate(byteCount: max(count, 1), alignment: 16)
-        write(start)
+        try write(start)
     }
 
     deinit {

@@ -1,0 +1,53 @@
+/// The names that a registration binds client and server to, and that a login must state again. Source: RFC 9807 §4.
+package struct Parties: Sendable {
+    /// The account, as both sides write its name.
+    package var client: Identity
+    /// The deployment, or the app of it.
+    package var server: Identity
+
+    package init(client: Identity, server: Identity) {
+        self.client = client
+        self.server = server
+    }
+}
+
+/// Who one party is.
+package enum Identity: Sendable {
+    /// No name of its own: the party's public key stands for it.
+    case publicKey
+    case name(Name)
+
+    /// 1 to 65,535 bytes, compared byte by byte: normalising is done before.
+    package struct Name: Sendable, Equatable {
+        let bytes: [UInt8]
+
+        package init?(_ bytes: [UInt8]) {
+            guard (1...Int(UInt16.max)).contains(bytes.count) else { return nil }
+            self.bytes = bytes
+        }
+    }
+
+    func bytes(orKey publicKey: [UInt8]) -> [UInt8] {
+        switch self {
+        case .publicKey: publicKey
+        case .name(let name): name.bytes
+        }
+    }
+}
+
+/// What both ends of one login know apart from OPAQUE and must know alike: it is hashed into the transcript, and never
+/// sent. Source: RFC 9807 §6.4.2.1.
+package struct LoginContext: Sendable, Equatable {
+    let bytes: [UInt8]
+
+    /// Nil for more than 65,535 bytes.
+    package init?(_ bytes: [UInt8]) {
+        guard bytes.count <= Int(UInt16.max) else { return nil }
+        self.bytes = bytes
+    }
+
+    /// Nothing but OPAQUE itself.
+    package static let empty = LoginContext(known: [])
+
+    private init(known bytes: [UInt8]) { self.bytes = bytes }
+}
