@@ -41,12 +41,13 @@ let package = Package(
         library("CSodium", pkgConfig: "libsodium", apt: "libsodium-dev"),
         library("CEvent", pkgConfig: "libevent_core", apt: "libevent-dev"),
         library("CSQLite", pkgConfig: "sqlite3", apt: "libsqlite3-dev"),
+        library("CZlib", pkgConfig: "zlib", apt: "zlib1g-dev"),
         library("CCurl", pkgConfig: "libcurl", apt: "libcurl4-openssl-dev"),
 
         module("Wire", []),
         module("Seal", ["CCrypto", "CSodium"]),
         module("Schemes", ["CountersignWire", "CountersignSeal"]),
-        module("Gate", ["CountersignSchemes", "CountersignSeal", "CountersignWire"]),
+        module("Gate", ["CountersignSchemes", "CountersignSeal", "CountersignWire", "CZlib"]),
         module("Authority", ["CountersignGate", "CountersignSchemes", "CountersignSeal", "CountersignWire"]),
         module("SQLite", ["CountersignAuthority", "CSQLite"], path: "Stores/SQLite"),
         module("HTTP", ["CountersignWire", "CCrypto", "CEvent"]),
@@ -74,7 +75,12 @@ let package = Package(
             "Authority",
             ["CountersignSQLite", "CountersignGate", "CountersignSchemes", "CountersignSeal", "CountersignWire"]),
         tests("SQLite", ["CountersignAuthority", "CountersignGate", "CountersignSchemes", "CountersignWire"]),
-        tests("Server", ["CountersignHTTP", "CountersignWire"]),
+        tests(
+            "Server",
+            [
+                "CountersignHTTP", "CountersignAuthority", "CountersignGate", "CountersignSchemes", "CountersignSeal",
+                "CountersignWire",
+            ]),
         .testTarget(
             name: "CLITests",
             dependencies: ["countersign", "CountersignSchemes", "CountersignSeal", "CountersignWire"],
@@ -87,7 +93,15 @@ let package = Package(
 if Context.environment["COUNTERSIGN_FUZZ"] == "1" {
     package.targets.append(
         .executableTarget(
-            name: "fuzz", dependencies: ["CountersignHTTP", "CountersignSchemes", "CountersignWire"], path: "Fuzz",
+            name: "fuzz", dependencies: ["CountersignHTTP", "CountersignSchemes", "CountersignSeal", "CountersignWire"],
+            path: "Fuzz",
             exclude: ["Seeds"],
             swiftSettings: settings))
+}
+
+// Measures and does nothing else; script/timing asks for it.
+if Context.environment["COUNTERSIGN_TIMING"] == "1" {
+    package.targets.append(
+        .executableTarget(
+            name: "timing", dependencies: ["CountersignSeal"], path: "Benchmarks/Timing", swiftSettings: settings))
 }

@@ -5,7 +5,7 @@ import Glibc
 /// What is done with each input. A property that must hold is a `precondition`.
 let targets: [String: @Sendable (Span<UInt8>) -> Void] = [
     "head": fuzzHead, "answer": fuzzAnswer, "chunks": fuzzChunks, "fields": fuzzStructuredField, "form": fuzzForm,
-    "json": fuzzJSON, "claims": fuzzClaims,
+    "json": fuzzJSON, "claims": fuzzClaims, "sigv4": fuzzSigV4, "pem": fuzzPEM, "canonical": fuzzCanonical,
     "planted": fuzzPlanted,
 ]
 

@@ -12,6 +12,8 @@ package final class LiveKeys: KeySource, @unchecked Sendable {
         var keys: [KeyID: ReleaseKey]
         /// The longest window, in seconds, of any scheme whose requests are remembered.
         var longestWindow: Int
+        /// The longest, in seconds, that any presigned URL may live.
+        var longestLifetime: Int
         var generation: UInt64
         var revision: Int64
     }
@@ -40,8 +42,22 @@ package final class LiveKeys: KeySource, @unchecked Sendable {
         return lock.read { snapshot.keys[id] }
     }
 
+    nonisolated(nonsending) package func siblings(of release: ReleaseKey) async throws(Fault) -> [ReleaseKey] {
+        others(beside: release)
+    }
+
+    /// The same, without suspending: the newest by version first, and no more than an explanation will try.
+    package func others(beside release: ReleaseKey) -> [ReleaseKey] {
+        let all = lock.read { snapshot.keys.values.filter { release.isSibling(of: $0) } }
+        return Array(all.sorted { ($0.version, $0.id.description) > ($1.version, $1.id.description) }.prefix(64))
+    }
+
     /// The longest window, in seconds, of any policy, over the schemes whose requests are remembered.
     package var longestWindow: Int { lock.read { snapshot.longestWindow } }
+
+    /// The longest, in seconds, that a presigned URL may live under any policy; the replay guard remembers it for as
+    /// long. 0 where there are none but within the window.
+    package var longestLifetime: Int { lock.read { snapshot.longestLifetime } }
 
     package var count: Int { lock.read { snapshot.keys.count } }
 
@@ -66,10 +82,12 @@ package final class LiveKeys: KeySource, @unchecked Sendable {
         let stored = try deployment.store.snapshot()
         var apps: [AppName: (app: App, policy: Policy)] = [:]
         var longestWindow = 0
+        var longestLifetime = 0
         for app in stored.apps {
             let policy = try app.policy()
             apps[app.name] = (app, policy)
             longestWindow = max(longestWindow, policy.longestWindow)
+            longestLifetime = max(longestLifetime, policy.longestLifetime)
         }
         var keys: [KeyID: ReleaseKey] = [:]
         keys.reserveCapacity(stored.releases.count)
@@ -79,6 +97,7 @@ package final class LiveKeys: KeySource, @unchecked Sendable {
             }
             let policy = release.settings.isEmpty ? owner.policy : try owner.app.policy(for: release)
             longestWindow = max(longestWindow, policy.longestWindow)
+            longestLifetime = max(longestLifetime, policy.longestLifetime)
             keys[release.id] = ReleaseKey(
                 id: release.id, app: release.app.description, platform: release.platform.description,
                 version: release.version.description, scheme: release.scheme, policy: policy,
@@ -86,13 +105,17 @@ package final class LiveKeys: KeySource, @unchecked Sendable {
                 nextKey: try deployment.nextKey(of: release))
         }
         return Snapshot(
-            keys: keys, longestWindow: longestWindow, generation: generation, revision: stored.revision)
+            keys: keys, longestWindow: longestWindow, longestLifetime: longestLifetime, generation: generation,
+            revision: stored.revision)
     }
 }
 
 extension Policy {
     /// The longest window, in seconds, of the schemes it allows and whose requests are remembered.
     fileprivate var longestWindow: Int { schemes.filter(\.isRemembered).map { window(for: $0) }.max() ?? 0 }
+
+    /// The longest, in seconds, that it lets a presigned URL live beyond the window; 0 without sigv4.
+    fileprivate var longestLifetime: Int { schemes.contains(.sigV4) ? presignedLifetime ?? 0 : 0 }
 }
 
 extension SchemeName {
@@ -103,5 +126,11 @@ extension SchemeName {
         case .messageSignatures, .sigV4, .formMD5, .authV1: true
         case .authV2, .authV4: false
         }
+    }
+}
+
+extension ReleaseKey {
+    fileprivate func isSibling(of other: ReleaseKey) -> Bool {
+        app == other.app && scheme == other.scheme && id != other.id
     }
 }

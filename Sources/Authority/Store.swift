@@ -51,7 +51,8 @@ package protocol ReleaseStore: Sendable {
     /// Sets, or with nil removes, settings of a release: all of them or none.
     func change(_ release: KeyID, _ changes: [(name: String, text: String?)]) throws(Fault) -> Changed
 
-    /// Gives a release a next key. One that it has stays: `taken`, as for a release that is not there.
+    /// Gives a release a next key. One that it has stays: `taken`, as for a release that is not there. What the meter
+    /// has of earlier next keys goes to the current one.
     func insertNext(_ sealedNextSecret: [UInt8], of release: KeyID) throws(Fault) -> Inserted
     /// Puts `sealedSecret` in the current key's place and removes the next one, if that is still `sealedNextSecret`:
     /// what was opened and sealed again must be what is replaced.

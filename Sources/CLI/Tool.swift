@@ -14,7 +14,8 @@ enum ExitStatus: Int32, Sendable {
 /// The program: finds the command, runs it, and turns a ``Fault`` into one line and an exit status.
 enum Tool {
     static let commands: [Command] = [
-        .serve, .appAdd, .appList, .appPolicy, .releaseAdd, .releaseList, .releasePolicy, .releaseRotate, .releaseRetire,
+        .serve, .appAdd, .appList, .appPolicy, .releaseAdd, .releaseList, .releasePolicy, .releaseRotate,
+        .releaseRetire,
         .meter, .profileAdd, .request, .sign,
         .verify, .explain, .bench, .version,
     ]

@@ -6,14 +6,14 @@ import CountersignWire
 /// One gate for each event loop is fastest; sharing one is safe.
 package final class Gate: Sendable {
     private let authorities: Authorities
-    private let schemes: Registry
-    private let keys: KeyRing
+    let schemes: Registry
+    let keys: KeyRing
     private let replay: any ReplayGuard
     private let clock: any TimeSource
     private let verify: Verify
     private let freshness = Freshness()
     private let releases = Releases()
-    private let workspaces = WorkspacePool()
+    let workspaces = WorkspacePool()
 
     package init(
         authorities: Authorities, schemes: Registry = .standard, keys: any KeySource, replay: any ReplayGuard,
@@ -56,6 +56,32 @@ package final class Gate: Sendable {
             return nil
         }
         return key.release
+    }
+
+    /// Why a request was refused, where the app of the release that it names wants its callers told (policy `debug`);
+    /// nil for all others, for whom none of this work is done.
+    nonisolated(nonsending) package func explanation(
+        of refusal: Refusal, for request: Request, named: ReleaseKey?
+    ) async -> Explanation? {
+        var release = named
+        if release == nil { release = await self.release(nearlyNamedBy: request) }
+        guard let release, release.policy.detail == .exact else { return nil }
+        var question = Explanation.Question(
+            scheme: release.scheme, keyID: release.id, key: release.key, at: clock.now, policy: release.policy)
+        question.nextKey = release.nextKey
+        question.refusal = refusal
+        question.others = await keys.siblings(of: release).map(KnownKey.init(of:))
+        let explanation = Explanation(of: request, question, schemes: schemes)
+        // A key id that only looks like one of ours is nobody's, unless the signature says otherwise.
+        return refusal.code == .unknownKey && explanation.cause == nil ? nil : explanation
+    }
+
+    /// The release of a key id that is found although the claim around it cannot be read.
+    nonisolated(nonsending) private func release(nearlyNamedBy request: Request) async -> ReleaseKey? {
+        for (scheme, id) in SentPlace.keyIDs(in: request, schemes) {
+            if let release = try? await keys.release(of: id), release.scheme == scheme { return release }
+        }
+        return nil
     }
 
     /// How to answer this request, whatever becomes of it.

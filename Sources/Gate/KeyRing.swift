@@ -22,6 +22,16 @@ package struct KeyRing: Sendable {
         }
     }
 
+    /// For explanations: nil where there is none.
+    nonisolated(nonsending) func release(of id: KeyID) async throws(Fault) -> ReleaseKey? {
+        try await source.key(for: id)
+    }
+
+    /// For explanations: none where the source cannot say.
+    nonisolated(nonsending) func siblings(of release: ReleaseKey) async -> [ReleaseKey] {
+        (try? await source.siblings(of: release)) ?? []
+    }
+
     /// The key of another signature on the same request: one of the app whose policy asked for it.
     nonisolated(nonsending) func key(for claim: Claim, ofAppOf first: Candidate) async throws(Refusal) -> Candidate {
         let other = try await key(for: claim)

@@ -83,4 +83,12 @@ struct Allowance: Sendable {
 package protocol KeySource: Sendable {
     /// The release key of that id; nil where there is none.
     nonisolated(nonsending) func key(for id: KeyID) async throws(Fault) -> ReleaseKey?
+
+    /// Other releases of the same app that speak the same scheme, retired ones too: for explanations, which a secret
+    /// that was mixed up is told by. A few are enough.
+    nonisolated(nonsending) func siblings(of release: ReleaseKey) async throws(Fault) -> [ReleaseKey]
+}
+
+extension KeySource {
+    package nonisolated(nonsending) func siblings(of release: ReleaseKey) async throws(Fault) -> [ReleaseKey] { [] }
 }

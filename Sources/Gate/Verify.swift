@@ -104,6 +104,11 @@ package struct Verify: Sendable {
         let kind = candidate.key.publicKey == nil ? "MAC" : "signature"
         return Refusal(.badSignature, "the \(kind) of the \(claim.scheme.rawValue) string to sign differs")
     }
+
+    /// Whether the signature that was sent is that of another make, for explanations.
+    static func compare(_ other: Span<UInt8>, _ sent: MAC) -> ConstantTime.Verdict {
+        ConstantTime.equals(other, sent.span)
+    }
 }
 
 extension Claim {

@@ -9,6 +9,12 @@ package struct StringToSign: ~Copyable, Sendable {
 
     package init() {}
 
+    /// A text from elsewhere: what a signer may have spelled by mistake.
+    package init(_ text: [UInt8], secretAt offset: Int) {
+        bytes.append(text.span)
+        secretOffset = offset
+    }
+
     /// The buffer, emptied and moved out, so that it can be written while the rest of a workspace is read.
     mutating func takeBytes() -> ByteBuffer {
         var taken = ByteBuffer()

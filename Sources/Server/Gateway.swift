@@ -14,6 +14,7 @@ final class Gateway: Handler, @unchecked Sendable {
     }
 
     private let gate: Gate
+    private let signing: AnswerSigning
     private let backend: Backend
     private let prefix: [UInt8]
     private let limits: Limits
@@ -26,10 +27,11 @@ final class Gateway: Handler, @unchecked Sendable {
     private var line: [UInt8] = []
 
     init(
-        gate: Gate, backend: Backend, prefix: String, limits: Limits, tally: Tally, log: EventLog?,
-        clock: any TimeSource, seed: UInt64
+        gate: Gate, signing: AnswerSigning, backend: Backend, prefix: String, limits: Limits, tally: Tally,
+        log: EventLog?, clock: any TimeSource, seed: UInt64
     ) {
         self.gate = gate
+        self.signing = signing
         self.backend = backend
         self.prefix = Array(prefix.utf8)
         self.limits = limits
@@ -52,9 +54,9 @@ final class Gateway: Handler, @unchecked Sendable {
             event.caller = caller
             try Gateway.checkForwardable(request, caller)
             // Of a body that streams, the last piece decides.
-            if request.isBodyWhole { tally.accept(caller) }
+            if request.isBodyWhole { tally.accept(caller.release, under: caller.edition) }
             try await passOn(exchange, request, from: caller, event.id)
-            if !request.isBodyWhole { tally.accept(caller) }
+            if !request.isBodyWhole { tally.accept(caller.release, under: caller.edition) }
         } catch {
             event.refusal = error
             await answer(error, exchange, event)
@@ -95,7 +97,7 @@ final class Gateway: Handler, @unchecked Sendable {
             guard request.isBodyWhole else {
                 throw Refusal(.tooLarge, "the built-in echo backend takes bodies up to \(limits.heldBodyBytes) bytes")
             }
-            await exchange.respond(Echo.answer(request, forwarding))
+            await exchange.respond(await signed(Echo.answer(request, forwarding), to: request))
         case .upstream(let pool):
             if !request.isBodyWhole { forwarding.inspector = StreamedBodyCheck(caller.body) }
             try await pool.forward(exchange, forwarding)
@@ -115,10 +117,20 @@ final class Gateway: Handler, @unchecked Sendable {
         let isRequest = !request.method.isEmpty
         let named = isRequest ? await gate.release(namedByRefused: request) : nil
         count(refusal, event.caller, named: named, request)
-        await exchange.respond(
-            RefusalAnswer.make(
-                refusal, dialect: isRequest ? gate.dialect(for: request) : .problem,
-                detail: named?.policy.detail ?? .coarse, event: event.id, now: clock.now))
+        let explanation = isRequest ? await gate.explanation(of: refusal, for: request, named: named) : nil
+        let plain = RefusalAnswer.make(
+            refusal, dialect: isRequest ? gate.dialect(for: request) : .problem, explanation, event: event.id,
+            now: clock.now)
+        guard isRequest, gate.isOfMessageSignatures(request) else { return await exchange.respond(plain) }
+        let standing = await gate.standing(of: request)
+        let answer = AnswerSigning.asking(plain, for: refusal, of: request, standing, event.id)
+        await exchange.respond(signing.signed(answer, to: request, standing, at: clock.now))
+    }
+
+    /// Signed where the caller speaks message-signatures: other schemes have no place for it.
+    private func signed(_ answer: Answer, to request: Request) async -> Answer {
+        guard gate.isOfMessageSignatures(request) else { return answer }
+        return signing.signed(answer, to: request, await gate.standing(of: request), at: clock.now)
     }
 
     /// The meter tells what we said. Whom we let in stays counted as that when the backend fails; once the signature
@@ -127,7 +139,7 @@ final class Gateway: Handler, @unchecked Sendable {
         guard let caller, refusal.code != .bodyMismatch, refusal.code != .malformed else {
             return tally.refuse(refusal.code, named: named)
         }
-        if !request.isBodyWhole { tally.accept(caller) }
+        if !request.isBodyWhole { tally.accept(caller.release, under: caller.edition) }
     }
 
     private func record(_ event: RequestEvent, _ exchange: any Exchange) {

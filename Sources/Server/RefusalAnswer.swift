@@ -3,30 +3,32 @@ import CountersignHTTP
 import CountersignSchemes
 import CountersignWire
 
-/// A refusal as its caller reads it. Source: docs/protocol.md, "Answers"; RFC 9457.
+/// A refusal as its caller reads it: with an explanation where the app's policy says `debug`.
+/// Source: docs/protocol.md, "Answers"; RFC 9457.
 enum RefusalAnswer {
     static func make(
-        _ refusal: Refusal, dialect: AnswerDialect, detail: Policy.RefusalDetail, event: EventID, now: Int64
+        _ refusal: Refusal, dialect: AnswerDialect, _ explanation: Explanation?, event: EventID, now: Int64
     ) -> Answer {
         switch dialect {
-        case .problem: problem(refusal, detail, event, now)
-        case .legacy: legacy(refusal, detail, event)
+        case .problem: problem(refusal, explanation, event, now)
+        case .legacy: legacy(refusal, explanation, event)
         }
     }
 
     /// `application/problem+json` with a stable code, and an instance that is found in the log.
     private static func problem(
-        _ refusal: Refusal, _ detail: Policy.RefusalDetail, _ event: EventID, _ now: Int64
+        _ refusal: Refusal, _ explanation: Explanation?, _ event: EventID, _ now: Int64
     ) -> Answer {
         let code = refusal.code
         var members: [(name: String, value: JSONValue)] = [
             ("type", "about:blank"), ("title", .string(code.title)), ("status", .integer(Int64(code.status))),
             ("code", .string(code.name)), ("instance", .string(event.text)),
         ]
-        if isHarmless(code) || detail == .exact, !refusal.detail.isEmpty {
+        if isHarmless(code) || explanation != nil, !refusal.detail.isEmpty {
             members.append(("detail", .string(refusal.detail)))
         }
         if code == .stale { members.append(("time", .integer(now))) }
+        if let explanation { members.append(("explain", explanation.json(longest: longestStage))) }
         if let link = refusal.link { members.append(("update_url", .string(link))) }
         var fields: [Answer.Field] = [.init("Cache-Control", "no-store")]
         if let seconds = refusal.retryAfter { fields.append(.init("Retry-After", String(seconds))) }
@@ -36,10 +38,11 @@ enum RefusalAnswer {
     }
 
     /// Form-md5's clients look for `err` in a successful answer only, so the status is always 200. Source: legacy, L1.
-    private static func legacy(_ refusal: Refusal, _ detail: Policy.RefusalDetail, _ event: EventID) -> Answer {
+    private static func legacy(_ refusal: Refusal, _ explanation: Explanation?, _ event: EventID) -> Answer {
         let code = refusal.code
-        let exact = isHarmless(code) || detail == .exact
-        let message = exact && !refusal.detail.isEmpty ? refusal.detail : code.title
+        let exact = isHarmless(code) || explanation != nil
+        var message = exact && !refusal.detail.isEmpty ? refusal.detail : code.title
+        if let cause = explanation?.cause { message += ". \(cause.sentence) (\(cause.code)): \(cause.remedy)" }
         let body: JSONValue = [
             "err": [
                 "code": .integer(Int64(code.legacyNumber)), "msg": .string(message),
@@ -50,6 +53,9 @@ enum RefusalAnswer {
             status: 200, type: "application/json", fields: [.init("Cache-Control", "no-store")],
             body: Array(body.text.utf8))
     }
+
+    /// Bytes of each stage that an answer shows.
+    private static let longestStage = 16 << 10
 
     /// Reasons that tell an attacker nothing but how to write HTTP.
     private static func isHarmless(_ code: Refusal.Code) -> Bool {

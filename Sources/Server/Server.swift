@@ -17,9 +17,11 @@ public enum Server {
         let keys = try LiveKeys(deployment)
         let log = try EventLog(configuration.log)
         let replay = try openReplayFile(deployment, keys, log)
+        let signing = try AnswerSigning(deployment)
         let meter = Meter()
         let service = try Service(
-            configuration, log: log, meter: meter, replay: replay, adminToken: deployment.folder.adminToken
+            configuration, log: log, signing: signing, meter: meter, replay: replay,
+            adminToken: deployment.folder.adminToken
         ) { authorities in
             Gate(authorities: Authorities(authorities), keys: keys, replay: replay, clock: SystemTime())
         }
@@ -40,7 +42,7 @@ public enum Server {
             }
             attempt(log, "reconcile") { () throws(Fault) in try keys.reconcile() }
             attempt(log, "replay") { () throws(Fault) in
-                try replay.setWindow(keys.longestWindow, now: SystemTime().now)
+                try replay.setWindow(keys.longestWindow, lifetime: keys.longestLifetime, now: SystemTime().now)
             }
         }
         service.drain()
@@ -56,6 +58,7 @@ public enum Server {
         }
         var settings = ReplayFile.Settings()
         settings.window = keys.longestWindow
+        settings.lifetime = keys.longestLifetime
         let file = try ReplayFile(
             path: deployment.folder.replay, expecting: remembered, settings: settings, now: SystemTime().now)
         if remembered != file.report.id {

@@ -18,7 +18,8 @@ final class Service {
 
     /// Opens the ports and prepares one worker a core; nothing is accepted before ``start()``.
     init(
-        _ configuration: Configuration, log: EventLog?, meter: Meter, replay: ReplayFile, adminToken: String,
+        _ configuration: Configuration, log: EventLog?, signing: AnswerSigning, meter: Meter, replay: ReplayFile,
+        adminToken: String,
         makeGate: (_ authorities: [String]) throws(Fault) -> Gate
     ) throws(Fault) {
         self.configuration = configuration
@@ -35,9 +36,10 @@ final class Service {
             for index in 0..<count {
                 let loop = try EventLoop()
                 let gateway = Gateway(
-                    gate: try makeGate(authorities), backend: Service.backend(target, loop, configuration),
-                    prefix: configuration.prefix, limits: configuration.limits, tally: Tally(meter), log: log,
-                    clock: SystemTime(), seed: Service.seed())
+                    gate: try makeGate(authorities), signing: signing,
+                    backend: Service.backend(target, loop, configuration), prefix: configuration.prefix,
+                    limits: configuration.limits, tally: Tally(meter), log: log, clock: SystemTime(),
+                    seed: Service.seed())
                 var listeners = [
                     Listener(
                         descriptor: descriptors[index], loop: loop, settings: settings, count: connections,

@@ -27,6 +27,21 @@ package struct Draft: Sendable {
         self.transport = transport
     }
 
+    /// A request that was received, as one that can be changed and signed. `Host` and `Content-Length` become what they
+    /// stand for; a length of nothing stays, since clients may sign it.
+    package init(_ request: Request) {
+        self.init(
+            method: request.text(request.method), target: Array(request.head[request.target.range]),
+            authority: request.text(request.authority), transport: request.transport)
+        for field in request.fields where !request.matches(field.name, "host") {
+            if request.matches(field.name, "content-length"), !request.body.isEmpty { continue }
+            var copy = Field(request.text(field.name), "")
+            copy.value = Array(request.head[field.value.range])
+            fields.append(copy)
+        }
+        body = request.body
+    }
+
     /// Replaces every field of that name, compared without case.
     package mutating func set(_ name: String, _ value: String) {
         fields.removeAll { $0.name.lowercased() == name.lowercased() }

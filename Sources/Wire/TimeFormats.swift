@@ -12,12 +12,13 @@ extension CivilTime {
         self.init(year, month, day, hour, minute, second)
     }
 
-    /// `Sun, 06 Nov 1994 08:49:37 GMT`. Nil for anything else. Whether that day was a Sunday is not asked: nothing
-    /// depends on it. Source: RFC 9110 §5.6.7, IMF-fixdate.
+    /// `Sun, 06 Nov 1994 08:49:37 GMT`; for `GMT` mail's `+0000` or `-0000` may stand, as botocore writes it. Nil for
+    /// anything else. Whether that day was a Sunday is not asked: nothing depends on it.
+    /// Source: RFC 9110 §5.6.7, IMF-fixdate; RFC 5322 §3.3.
     package init?(http text: borrowing Span<UInt8>) {
-        guard text.count == 29, text.extracting(3..<5).matches(", "), text.extracting(25..<29).matches(" GMT") else {
-            return nil
-        }
+        guard text.count >= 29, text.extracting(3..<5).matches(", ") else { return nil }
+        let zone = text.extracting(25..<text.count)
+        guard zone.matches(" GMT") || zone.matches(" +0000") || zone.matches(" -0000") else { return nil }
         guard CivilTime.index(of: text.extracting(0..<3), in: "SunMonTueWedThuFriSat") != nil,
             let month = CivilTime.index(of: text.extracting(8..<11), in: "JanFebMarAprMayJunJulAugSepOctNovDec")
         else { return nil }

@@ -35,12 +35,25 @@ import Testing
         arguments: [
             ([], 60), (["window=10s"], 10), (["schemes=form-md5,message-signatures"], 300),
             (["schemes=auth-v2,message-signatures"], 60), (["schemes=auth-v1", "window=2h"], 7200),
+            (["schemes=sigv4", "presigned=1h"], 300), (["presigned=1h"], 60),
         ])
     func longestWindow(_ row: (settings: [String], seconds: Int)) throws {
         let folder = TemporaryFolder()
         let deployment = try deployment(folder.data)
         _ = try deployment.addApp(#require(AppName("demo")), settings: row.settings, at: 5)
         #expect(try LiveKeys(deployment).longestWindow == row.seconds)
+    }
+
+    @Test(
+        "the longest life of presigned URLs",
+        arguments: [
+            ([], 0), (["presigned=1h"], 0), (["schemes=sigv4"], 0), (["schemes=sigv4", "presigned=1h"], 3600),
+        ])
+    func longestLifetime(_ row: (settings: [String], seconds: Int)) throws {
+        let folder = TemporaryFolder()
+        let deployment = try deployment(folder.data)
+        _ = try deployment.addApp(#require(AppName("demo")), settings: row.settings, at: 5)
+        #expect(try LiveKeys(deployment).longestLifetime == row.seconds)
     }
 
     @Test func aStoreThatFailsClosesTheGateUntilItIsBack() throws {

@@ -227,5 +227,8 @@ import Testing
         (.messageSignatures, 61, .stale), (.messageSignatures, -61, .stale),
         (.messageSignatures, 1_700_000_000, .stale),
         (.formMD5, 300, nil), (.formMD5, -300, nil), (.formMD5, 301, .stale), (.formMD5, -301, .stale),
+        (.authV1, 599, nil), (.authV1, -599, nil), (.authV1, 600, .stale), (.authV1, -600, .stale),
+        (.authV2, 43_199, nil), (.authV2, -43_199, nil), (.authV2, 43_200, .stale), (.authV2, -43_200, .stale),
+        (.authV4, 43_199, nil), (.authV4, 43_200, .stale), (.authV4, -43_200, .stale),
     ]
 }

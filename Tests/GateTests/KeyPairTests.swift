@@ -22,7 +22,9 @@ import Testing
         var flips = 0
         for part in MessageSignatures().coverage.covered {
             for _ in 0..<12 {
-                guard let changed = Mutation.flipBit(in: part, of: request, MessageSignatures(), &random) else { continue }
+                guard let changed = Mutation.flipBit(in: part, of: request, MessageSignatures(), &random) else {
+                    continue
+                }
                 flips += 1
                 #expect(await deployment.refusal(of: changed) != nil, "\(part.rawValue) changed, and accepted")
             }

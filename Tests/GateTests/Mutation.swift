@@ -10,7 +10,11 @@ enum Mutation {
     ) -> Request? {
         var changed = request
         let bit = UInt8(1) << UInt8.random(in: 0..<8, using: &random)
-        if part == .body || (part == .formParameters && request.matches(request.method, "POST")) {
+        if part == .transport {
+            changed.transport = request.transport == .tls ? .plain : .tls
+        } else if part == .body || part == .jsonMembers
+            || (part == .formParameters && request.matches(request.method, "POST"))
+        {
             guard !request.body.isEmpty else { return nil }
             changed.body[Int.random(in: request.body.indices, using: &random)] ^= bit
         } else {
@@ -26,7 +30,14 @@ enum Mutation {
         }
         changed.splitTarget()
         if part == .path, scheme.name == .sigV4, segments(of: changed) == segments(of: request) { return nil }
-        if part == .formParameters, parameters(of: changed) == parameters(of: request) { return nil }
+        if part == .formParameters, parameters(of: changed, scheme.name) == parameters(of: request, scheme.name) {
+            return nil
+        }
+        if part == .jsonMembers, let members = JSONMeaning.members(of: changed.body),
+            members == JSONMeaning.members(of: request.body)
+        {
+            return nil
+        }
         return changed
     }
 
@@ -45,7 +56,8 @@ enum Mutation {
         case .namedFields:
             let others: Set = ["host", "content-length", "signature-input", "signature", "authorization"]
             return fields { !others.contains($0) }.flatMap { [$0.name, $0.value] }
-        case .body, .transport, .otherFields, .formSpelling, .pathSpelling, .querySpelling, .fieldSpelling, .jsonMembers,
+        case .body, .transport, .otherFields, .formSpelling, .pathSpelling, .querySpelling, .fieldSpelling,
+            .jsonMembers,
             .jsonSpelling:
             return []
         }
@@ -60,8 +72,9 @@ enum Mutation {
         return kept
     }
 
-    /// The decoded parameters in any order; nil where they cannot be read.
-    private static func parameters(of request: Request) -> [[UInt8]]? {
+    /// The decoded parameters in any order, those that the scheme leaves out and the case that it does not sign left
+    /// out; nil where they cannot be read.
+    private static func parameters(of request: Request, _ scheme: SchemeName) -> [[UInt8]]? {
         let query = request.query.map { Array(request.head[$0.range]) } ?? []
         let text = request.matches(request.method, "POST") ? request.body : query
         var reader = Form.Reader()
@@ -71,8 +84,10 @@ enum Mutation {
             while let pair = try reader.next(in: text.span) {
                 let name = try Form.decode(pair.name, of: text.span, into: &buffer)
                 let value = try Form.decode(pair.value, of: text.span, into: &buffer)
-                let plain = [buffer.span.extracting(name.range).text, buffer.span.extracting(value.range).text]
-                found.append(Array(plain.joined(separator: "\0").utf8))
+                var plain = Array(buffer.span.extracting(name.range).text.utf8)
+                if scheme == .authV2, plain.starts(with: "auth_".utf8) { continue }
+                if scheme == .authV1 { plain = plain.map(ASCII.lowercased) }
+                found.append(plain + [0] + Array(buffer.span.extracting(value.range).text.utf8))
             }
         } catch {
             return nil
@@ -96,12 +111,17 @@ enum Mutation {
         case .fieldSpelling: return rebuilt(request, spaced: "x-words")
         case .otherFields: return rebuilt(request, agent: "other")
         case .formSpelling: return rebuilt(request, body: { $0.replacing("a=x", with: "%61=%78") })
+        case .jsonSpelling: return rebuilt(request, body: { _ in #" { "A" : "\u0078" } "# })
+        case .body: return rebuilt(request, body: { $0 + "another" })
+        case .signatureParameters:
+            return rebuilt(request, timestamp: "1800000100", target: { $0.replacing("=1800000000", with: "=1800000100") })
         default: return nil
         }
     }
 
     private static func rebuilt(
-        _ request: Request, method: String? = nil, authority: String? = nil, agent: String? = nil, spaced: String? = nil,
+        _ request: Request, method: String? = nil, authority: String? = nil, agent: String? = nil,
+        spaced: String? = nil, timestamp: String? = nil,
         body: (String) -> String = { $0 }, target: (String) -> String = { $0 }
     ) -> Request {
         var draft = Draft(
@@ -110,7 +130,9 @@ enum Mutation {
         for field in request.fields {
             let name = request.text(field.name)
             if name == "host" || name == "content-length" { continue }
-            var value = name == "user-agent" ? agent ?? "test" : request.text(field.value)
+            var value = request.text(field.value)
+            if name == "user-agent" { value = agent ?? value }
+            if name == "x-auth-timestamp" { value = timestamp ?? value }
             if name == spaced { value = value.replacing(" ", with: " \t ") }
             draft.fields.append(Draft.Field(name, value))
         }

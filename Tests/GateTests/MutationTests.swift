@@ -39,7 +39,9 @@ import Testing
         #expect(flips > 10_000, "too few changes were tried: \(flips)")
     }
 
-    @Test("every uncovered part can be changed, and is listed", arguments: [SchemeName.messageSignatures, .formMD5, .sigV4])
+    @Test(
+        "every uncovered part can be changed, and is listed",
+        arguments: [SchemeName.messageSignatures, .formMD5, .sigV4])
     func uncoveredParts(_ name: SchemeName) async throws {
         let deployment = try Deployment()
         let scheme = try #require(Registry.standard.scheme(named: name))

@@ -82,6 +82,24 @@ import Testing
         }
     }
 
+    @Test func longLivesDoNotCloseTheGateForLonger() throws {
+        let folder = try Folder()
+        var settings = ReplayFile.Settings()
+        settings.bootIDPath = try boot("a", folder)
+        settings.window = 60
+        settings.lifetime = 3600
+        do {
+            let file = try ReplayFile(path: folder.path + "/replay", expecting: nil, settings: settings, now: now)
+            #expect(code { try file.insertNow(entry("n", created: now - 3600)) } == nil)
+            #expect(code { try file.insertNow(entry("n", created: now - 3600)) } == .replayed)
+        }
+        settings.bootIDPath = try boot("b", folder)
+        let file = try ReplayFile(path: folder.path + "/replay", expecting: nil, settings: settings, now: now)
+        #expect(file.report.floor == now + 60)
+        #expect(code { try file.insertNow(entry("m", created: now - 3600)) } == .unavailable)
+        #expect(code { try file.insertNow(entry("m", created: now + 61, now: now + 61)) } == nil)
+    }
+
     @Test func narrowedWindowStillCountsAfterPowerLoss() throws {
         let folder = try Folder()
         var settings = ReplayFile.Settings()

@@ -53,6 +53,8 @@ struct Deployment {
     let replay: ReplayFile
     let messages: Credentials
     let forms: Credentials
+    /// Of auth-v1, auth-v2 and auth-v4.
+    let auth: [SchemeName: Credentials]
     let amazon: Credentials
 
     init(
@@ -60,7 +62,7 @@ struct Deployment {
         policy change: (inout Policy) -> Void = { _ in }
     ) throws {
         var policy = Policy()
-        policy.schemes = [.messageSignatures, .formMD5, .sigV4]
+        policy.schemes = [.messageSignatures, .formMD5, .sigV4, .authV1, .authV2, .authV4]
         change(&policy)
         let messageID = try #require(KeyID("r_messages"))
         let formID = try #require(KeyID("formApp1"))
@@ -74,27 +76,42 @@ struct Deployment {
         let amazonKey = ReleaseKey(
             id: amazonID, app: "shop", platform: "ios", version: "1.0", scheme: .sigV4, policy: policy,
             retirement: retirement, key: SigningKey(secret("the sigv4 key")))
+        var keys = [messageID: messageKey, formID: formKey, amazonID: amazonKey]
+        var auth: [SchemeName: Credentials] = [:]
+        for scheme in [SchemeName.authV1, .authV2, .authV4] {
+            let id = try #require(KeyID("\(scheme.rawValue)-app"))
+            let key = ReleaseKey(
+                id: id, app: "shop", platform: "ios", version: "1.0", scheme: scheme, policy: policy,
+                retirement: retirement, key: SigningKey(secret("the \(scheme.rawValue) key")))
+            keys[id] = key
+            auth[scheme] = Credentials(keyID: id, key: key.key)
+        }
+        self.auth = auth
         folder = try Folder()
-        replay = try ReplayFile(path: folder.path + "/replay", expecting: nil, now: now)
+        var settings = ReplayFile.Settings()
+        settings.window = SchemeName.authV1.defaultWindow
+        replay = try ReplayFile(path: folder.path + "/replay", expecting: nil, settings: settings, now: now)
         gate = Gate(
             authorities: Authorities([Deployment.authority, "other.example.com"]),
-            keys: KeyTable(keys: [messageID: messageKey, formID: formKey, amazonID: amazonKey]), replay: replay, clock: FixedTime(now: now))
+            keys: KeyTable(keys: keys), replay: replay, clock: FixedTime(now: now))
         messages = Credentials(keyID: messageID, key: messageKey.key)
         amazon = Credentials(keyID: amazonID, key: amazonKey.key)
         forms = Credentials(keyID: formID, key: formKey.key, platform: "ios", version: "1.0")
     }
 
-    /// A signed request of either scheme.
+    /// A signed request of any scheme.
     func signed(
         _ scheme: SchemeName, at: Int64 = Deployment.now, nonce: String, _ change: (inout Draft) -> Void = { _ in }
     ) throws -> Request {
         var draft = Draft(method: "POST", target: Array("/call?x=1".utf8), authority: Deployment.authority)
         change(&draft)
-        switch scheme {
-        case .sigV4: try SigV4().sign(&draft, as: amazon, at: at, nonce: nonce)
-        case .formMD5: try FormMD5().sign(&draft, as: forms, at: at, nonce: nonce)
-        default: try MessageSignatures().sign(&draft, as: messages, at: at, nonce: nonce)
-        }
+        let signer =
+            switch scheme {
+            case .sigV4: amazon
+            case .formMD5: forms
+            default: auth[scheme] ?? messages
+            }
+        try #require(Registry.standard.scheme(named: scheme)).sign(&draft, as: signer, at: at, nonce: nonce)
         return draft.request()
     }
 

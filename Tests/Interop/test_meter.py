@@ -71,6 +71,24 @@ def test_figures_are_the_requests_sent(tmp_path, end):
     assert counted(gateway) == expected, "after a restart it goes on from where it was"
 
 
+def test_a_kill_under_load_loses_an_interval_at_most(tmp_path, note):
+    gateway = Gateway(tmp_path).start()
+    gateway.add_app("demo")
+    key, answered = gateway.add_release(), []
+    with gateway.connect() as connection:
+        end = time.monotonic() + 3 * INTERVAL + 0.7
+        while time.monotonic() < end:
+            connection.send(key.request())
+            assert connection.answer().status == 200
+            answered.append(time.monotonic())
+    gateway.stop(signal.SIGKILL)
+    kept = counted(gateway)["1.0"][0]
+    # A second for the disk, and for a machine that has other work.
+    durable = sum(1 for moment in answered if moment < answered[-1] - INTERVAL - 1)
+    assert 0 < durable <= kept <= len(answered)
+    note(f"killed under load, the meter had kept {kept} of {len(answered)} requests")
+
+
 def test_it_is_read_while_a_server_runs(tmp_path):
     with Gateway(tmp_path) as running:
         running.add_app("demo")

@@ -71,6 +71,29 @@ def test_a_key_that_is_brought_along(tmp_path):
             assert not path.is_file() or secret.encode() not in path.read_bytes(), path
 
 
+def test_a_secret_gives_way_to_a_key_pair(tmp_path):
+    """The next key may be the public half of a pair; from then on the old secret says nothing."""
+    with Gateway(tmp_path) as running:
+        running.add_app("demo")
+        old = running.add_release()
+        made = json.loads(running.admin("release", "rotate", old.key_id, "--algorithm", "ed25519", "--json").out)
+        assert "secret" not in made and made["private_key"].startswith("-----BEGIN ")
+        pem = tmp_path / "private.pem"
+        pem.write_text(made["private_key"])
+
+        def signed() -> bytes:
+            request = f"GET / HTTP/1.1\r\nHost: 127.0.0.1:{running.port}\r\n\r\n"
+            done = run("sign", "--key-id", old.key_id, "--secret-file", pem, stdin=request)
+            assert done.returncode == 0, done.err
+            return done.stdout
+
+        assert [code(running.send(data)) for data in (old.request(), signed())] == ["accepted", "accepted"]
+        running.admin("release", "rotate", old.key_id, "--promote")
+        assert [code(running.send(data)) for data in (old.request(), signed())] == ["bad-signature", "accepted"]
+        done = run("release", "rotate", old.key_id, "--data", running.data)
+        assert done.returncode == 2 and "key pair" in done.err
+
+
 class Load:
     """A thread that signs with one key until it is told to stop, and notes each answer."""
 

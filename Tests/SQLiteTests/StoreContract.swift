@@ -122,8 +122,8 @@ struct StoreContract {
                 subject: MeterEntry.Subject(app: "demo", release: release, scheme: "form-md5", outcome: outcome),
                 day: day, count: count, lastSeen: day * 86_400 + count)
         }
-        let before = try make().revision()
         #expect(try make().meter(since: 0).isEmpty)
+        let before = try make().revision()
         try make().add([entry(3, .accepted, 5), entry(3, .refused(.badSignature), 1)])
         try make().add([
             entry(3, .accepted, 2), entry(4, .acceptedUnderNextKey, 9), entry(4, .accepted, 1, release: ""),
@@ -133,9 +133,28 @@ struct StoreContract {
         let latest = [entry(4, .accepted, 1, release: ""), entry(4, .acceptedUnderNextKey, 9)]
         #expect(try make().meter(since: 0) == [sum, entry(3, .refused(.badSignature), 1)] + latest)
         #expect(try make().meter(since: 4) == latest)
+        #expect(try make().revision() == before, "no request is judged by it, so nothing is read again")
+        try beginsAnew()
         try make().forgetMeter(before: 4)
         #expect(try make().meter(since: 0) == latest)
-        #expect(try make().revision() == before, "no request is judged by it, so nothing is read again")
+    }
+
+    /// A next key's figures are not those of the one before it.
+    private func beginsAnew() throws {
+        let id = try #require(KeyID("1001"))
+        func entry(_ outcome: MeterOutcome, _ count: Int64) -> MeterEntry {
+            MeterEntry(
+                subject: MeterEntry.Subject(app: "demo", release: "1001", scheme: "form-md5", outcome: outcome),
+                day: 3, count: count, lastSeen: 3 * 86_400 + count)
+        }
+        try make().add([entry(.accepted, 5), entry(.acceptedUnderNextKey, 9), entry(.refused(.stale), 2)])
+        #expect(try make().insertNext([1], of: id) == .yes)
+        var sum = entry(.accepted, 14)
+        sum.lastSeen = 3 * 86_400 + 9
+        let ours = try make().meter(since: 0).filter { $0.subject.release == "1001" }
+        #expect(ours == [sum, entry(.refused(.stale), 2)])
+        #expect(try make().insertNext([2], of: id) == .taken)
+        #expect(try make().removeNext(of: id) == .yes)
     }
 
     private func meta() throws {

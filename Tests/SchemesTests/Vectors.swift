@@ -73,6 +73,39 @@ struct SignedMessage: Decodable, Sendable, CustomTestStringConvertible {
 
 extension KeyAlgorithm: Decodable {}
 
+/// A sigv4 request with every intermediate.
+struct AmazonRequest: Decodable, Sendable, CustomTestStringConvertible {
+    var name: String
+    var method: String
+    var authority: String
+    var target: String
+    var fields: [[String]]
+    var body: String
+    var keyId: String
+    var secret: String
+    var created: Int64
+    /// `standard`, `sorted` or `as-written`: which the client signed.
+    var spelling: String
+    var canonicalRequest: String
+    var canonicalRequestSha256: String
+    var stringToSign: String
+    var signingKey: String
+    var signature: String
+
+    var testDescription: String { name }
+
+    var draft: Draft {
+        var draft = Draft(method: method, target: Array(target.utf8), authority: authority)
+        for field in fields where field[0] != "Host" { draft.fields.append(Draft.Field(field[0], field[1])) }
+        // The field stands for the authority where botocore was told another.
+        if let host = fields.first(where: { $0[0] == "Host" }) { draft.authority = host[1] }
+        draft.body = Array(body.utf8)
+        return draft
+    }
+
+    var key: Secret { Secret(copying: Array(secret.utf8).span) }
+}
+
 struct SignedForm: Decodable, Sendable, CustomTestStringConvertible {
     var name: String
     var privateKey: String

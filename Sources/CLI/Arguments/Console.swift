@@ -16,6 +16,9 @@ struct Console: Sendable {
 
     func print(_ text: String) throws(Fault) { try write(Array((text + "\n").utf8)) }
 
+    /// Whether a person reads along.
+    var isTerminal: Bool { isatty(output) == 1 }
+
     /// Bytes as they are.
     func write(_ bytes: [UInt8]) throws(Fault) {
         guard Console.writeAll(bytes, to: output) else {

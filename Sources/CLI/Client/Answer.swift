@@ -7,11 +7,22 @@ final class Answer {
     /// All of the body for JSON; otherwise its beginning.
     private var body: [UInt8] = []
 
+    private var isWhole = true
+    /// How much of the body is kept: all that a signature may be of, within reason, or enough for a look.
+    private let keeping: Int
+
+    /// What becomes of the body once it was shown.
+    enum Keeping { case toVerify, beginning }
+
     /// Enough to see what a legacy answer says.
     private static let beginning = 65_536
     private static let most = 256 << 20
+    private static let mostVerified = 16 << 20
 
-    init(_ run: Invocation) { self.run = run }
+    init(_ run: Invocation, _ keeping: Keeping) {
+        self.run = run
+        self.keeping = keeping == .toVerify ? Answer.mostVerified : Answer.beginning
+    }
 
     private var isJSON: Bool { run.arguments.has("json") }
 
@@ -27,9 +38,29 @@ final class Answer {
             }
             body += bytes
         } else {
-            body += bytes.prefix(Answer.beginning - body.count)
+            let kept = bytes.prefix(keeping - body.count)
+            if kept.count < bytes.count { isWhole = false }
+            body += kept
             try run.console.write(bytes)
         }
+    }
+
+    /// As a signature sees it; nil where the body was too long to be kept.
+    func response(_ status: Int) -> Response? {
+        guard isWhole else { return nil }
+        let lines = String(decoding: head, as: UTF8.self).split(separator: "\r\n").dropFirst()
+        let fields = lines.compactMap { line -> Draft.Field? in
+            guard let colon = line.firstIndex(of: ":") else { return nil }
+            let value = line[line.index(after: colon)...]
+            return Draft.Field(String(line[..<colon]), Answer.trimmed(value))
+        }
+        return Response(status: status, fields: fields, body: body)
+    }
+
+    private static func trimmed(_ text: Substring) -> String {
+        var text = text.drop { $0 == " " || $0 == "\t" }
+        while text.last == " " || text.last == "\t" { text.removeLast() }
+        return String(text)
     }
 
     func finish(_ status: Int) throws(Fault) {

@@ -1,5 +1,6 @@
 import CountersignGate
 import CountersignSchemes
+import CountersignServer
 import CountersignWire
 import Glibc
 
@@ -19,14 +20,18 @@ extension Command {
                 "allocations": figure.allocations.map { .decimal($0) } ?? .null,
             ]
         }
-        try run.print(["figures": .array(json)]) {
-            Table.text(
+        let meter = try MeterBench()
+        let meterJSON: JSONValue = [
+            "nanoseconds": .integer(Int64(meter.nanoseconds.rounded())),
+            "allocations": meter.allocations.map { .decimal($0) } ?? .null,
+        ]
+        try run.print(["figures": .array(json), "meter": meterJSON]) {
+            var rows = figures.map { ($0.scheme.rawValue, $0.nanoseconds, $0.allocations, $0.subject) }
+            rows.append(("(meter)", meter.nanoseconds, meter.allocations, "counting one request, 200 releases"))
+            return Table.text(
                 ["SCHEME", "NS", "ALLOCATIONS", "WHAT"],
-                figures.map { figure in
-                    [
-                        figure.scheme.rawValue, String(Int64(figure.nanoseconds.rounded())),
-                        figure.allocations.map { String($0) } ?? "-", figure.subject,
-                    ]
+                rows.map { row in
+                    [row.0, String(Int64(row.1.rounded())), row.2.map { String($0) } ?? "-", row.3]
                 })
         }
         return .success

@@ -1,16 +1,12 @@
+import CountersignAuthority
 import CountersignSchemes
 import CountersignSeal
 import CountersignWire
 
-/// The key that `release add` stores, and what it prints of it, this once.
+/// The key that `release add` or `release rotate` stores, and what it prints of it, this once.
 struct NewReleaseKey {
-    enum Material {
-        case secret(Secret)
-        case publicKey(PublicKey)
-    }
-
     var id: KeyID
-    var material: Material
+    var material: KeyMaterial
     /// What is printed and not kept: the shared secret as text, or the private key that was just made; nil where whoever
     /// calls has it already.
     var shown: (name: String, text: String)?

@@ -75,6 +75,11 @@ extension Command {
     ) throws(Fault) {
         let release = issued.release
         let policy = try app.policy()
+        if !release.scheme.isRemembered {
+            run.console.note(
+                "warning: \(release.scheme.rawValue) gives equal calls equal signatures and signs no time: a replay "
+                    + "cannot be told from a second call, and will be accepted")
+        }
         if !policy.schemes.contains(release.scheme) {
             let names = (policy.schemes.map(\.rawValue) + [release.scheme.rawValue]).sorted().joined(separator: ",")
             run.console.note(

@@ -9,7 +9,10 @@ extension Command {
         positionals: [Positional(name: "KEY_ID")],
         options: [
             .flag("promote", "make the next key the only one: from now on the old one is refused"),
-            .flag("cancel", "drop the next key again"), .secret, .secretFile, .secretStdin, .data, .json,
+            .flag("cancel", "drop the next key again"),
+            .value("algorithm", "NAME", "message-signatures: what the next key is for (default: hmac-sha256)"),
+            .value("public-key", "F", "a PEM file with the public half of the next key"),
+            .secret, .secretFile, .secretStdin, .data, .json,
         ],
         notes: """
             Without --promote and --cancel, makes a next key under the same key id, or takes one that is brought along, and
@@ -38,39 +41,51 @@ extension Command {
         case begin, promote, cancel
 
         init(_ arguments: Arguments) throws(Fault) {
-            let brings = ["secret", "secret-file", "secret-stdin"].contains { arguments.has($0) }
+            let brings = ["secret", "secret-file", "secret-stdin", "public-key", "algorithm"]
+                .contains { arguments.has($0) }
             switch (arguments.has("promote"), arguments.has("cancel")) {
             case (false, false): self = .begin
             case (true, false) where !brings: self = .promote
             case (false, true) where !brings: self = .cancel
-            default: throw Fault(.usage, "expected one of --promote, --cancel and a secret")
+            default: throw Fault(.usage, "expected one of --promote, --cancel and a key")
             }
         }
     }
 
     private static func begin(_ run: Invocation, _ id: KeyID) throws(Fault) {
         let deployment = try run.deployment()
-        let key = try nextKey(run, try deployment.release(id).scheme)
-        try deployment.addNextKey(.secret(key.secret), to: id)
-        try run.print(["key_id": .string(id.description), "next_key": .bool(true), "secret": .string(key.text)]) {
-            """
-            key_id: \(id)
-            secret: \(key.text)
-            """
+        let key = try nextKey(run, try deployment.release(id), deployment)
+        try deployment.addNextKey(key.material, to: id)
+        var members: [(name: String, value: JSONValue)] = [
+            ("key_id", .string(id.description)), ("next_key", .bool(true)),
+        ]
+        if let shown = key.shown { members.append((shown.name, .string(shown.text))) }
+        try run.print(.object(members)) {
+            guard let shown = key.shown else { return "key_id: \(id)" }
+            return "key_id: \(id)\n" + (shown.name == "secret" ? "secret: \(shown.text)" : shown.text)
         }
     }
 
     /// One that is brought along, or a new one of the kind that `release add` makes.
-    private static func nextKey(_ run: Invocation, _ scheme: SchemeName) throws(Fault) -> (secret: Secret, text: String)
-    {
+    private static func nextKey(
+        _ run: Invocation, _ release: Release, _ deployment: Deployment
+    ) throws(Fault) -> NewReleaseKey {
+        let algorithm = try run.algorithm()
+        let isPair = run.arguments.has("public-key") || (algorithm != nil && algorithm != .hmacSHA256)
         // The environment's secret is a signer's: it must not become a key because it happens to be there.
-        if let given = try run.secretText(), given.place != Invocation.secretVariable {
+        if !isPair, let given = try run.secretText(), given.place != Invocation.secretVariable {
             let secret = try SecretText.secret(given.text, bare: .theKeyItself, at: given.place)
-            return (secret, String(decoding: given.text, as: UTF8.self))
+            return NewReleaseKey(
+                id: release.id, material: .secret(secret),
+                shown: ("secret", String(decoding: given.text, as: UTF8.self)))
         }
-        let bytes = SystemRandom().bytes(32)
-        let text = Base64.encode(bytes.span, .url)
-        let key = scheme == .messageSignatures ? bytes : Array(text.utf8)
-        return (Secret(copying: key.span), text)
+        let hadPair = try deployment.key(of: release).publicKey != nil
+        guard isPair || algorithm != nil || !hadPair else {
+            throw Fault(
+                .usage,
+                "release \(release.id) has a key pair: expected --public-key, --algorithm ed25519 for a new pair, or a secret"
+            )
+        }
+        return try NewReleaseKey.make(run, release.scheme)
     }
 }

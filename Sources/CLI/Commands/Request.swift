@@ -1,3 +1,4 @@
+import CountersignGate
 import CountersignSchemes
 import CountersignSeal
 import CountersignWire
@@ -39,14 +40,42 @@ extension Command {
             return .success
         }
         let trust = Transfer.Trust(pins: profile.pins, certificates: profile.certificates)
-        let answer = Answer(run)
+        let answer = Answer(run, scheme == .messageSignatures ? .toVerify : .beginning)
         let status = try Transfer.run(
             draft, to: origin, trust: trust,
             into: Transfer.Receiver(
                 head: { (bytes) throws(Fault) in try answer.take(head: bytes) },
                 body: { (bytes) throws(Fault) in try answer.take(body: bytes) }))
         try answer.finish(status)
+        if scheme == .messageSignatures, try !isOurs(answer.response(status), to: draft, profile, credentials, run) {
+            return .failed
+        }
         return status >= 400 || (scheme == .formMD5 && answer.isLegacyError) ? .failed : .success
+    }
+
+    /// False where the answer bears a signature that is wrong. What cannot be judged is said, and let by.
+    private static func isOurs(
+        _ response: Response?, to draft: Draft, _ profile: Profile, _ credentials: Credentials, _ run: Invocation
+    ) throws(Fault) -> Bool {
+        guard let response else {
+            run.console.note("note: the answer is too long for its signature to be looked at")
+            return true
+        }
+        guard let authorityID = KeyID(MessageSignatures.authorityKeyID) else { return true }
+        var keys = [credentials.keyID: credentials.key]
+        do {
+            if let bytes = profile.authorityKey { keys[authorityID] = SigningKey(try PublicKey(ed25519: bytes)) }
+            let finding = try VerifyAnswer(keys)(response, to: draft.request())
+            if case .holds(let keyID) = finding { run.console.note("the answer's signature holds (key \(keyID))") }
+            return true
+        } catch let refusal as Refusal where refusal.code == .unknownKey && profile.authorityKey == nil {
+            run.console.note("note: the answer is signed, and the profile has no --authority-key to verify it with")
+            return true
+        } catch {
+            let reason = (error as? Refusal)?.detail ?? (error as? KeyProblem)?.expected ?? "\(error)"
+            run.console.note("the answer is not to be trusted: \(reason)")
+            return false
+        }
     }
 
     private static func draft(_ run: Invocation, to origin: Origin) throws(Fault) -> Draft {

@@ -68,8 +68,8 @@ extension MeterReading {
 extension MeterReading.Line {
     /// In whole per cent, rounded down: 100 means all.
     fileprivate var nextShare: String {
-        if accepted == 0 || underNextKey == 0 { return "-" }
-        return "\(underNextKey * 100 / accepted)%"
+        if release.sealedNextSecret == nil { return "-" }
+        return "\(underNextKey * 100 / max(accepted, 1))%"
     }
 
     fileprivate var json: JSONValue {

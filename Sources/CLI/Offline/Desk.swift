@@ -12,6 +12,8 @@ struct Desk {
     /// Whole Unix seconds.
     var at: Int64
     var policy: Policy
+    /// Keys that the client may have used by mistake.
+    var others: [KnownKey]
     /// A request that cannot be read is a verdict too.
     var request: Result<Request, Refusal>
 
@@ -33,15 +35,25 @@ struct Desk {
     init(_ run: Invocation) throws(Fault) {
         scheme = try run.schemeName()
         keyID = try run.keyID(run.requiredOption("key-id"), at: "--key-id")
-        guard let given = try run.secretText() else {
+        let kept = try Kept(run, keyID)
+        if let given = try run.secretText() {
+            key = try KeyText.key(given.text, bare: .asPrinted(scheme), algorithm: run.algorithm(), at: given.place)
+            guard key.publicKey == nil || scheme == .messageSignatures else {
+                throw Fault(.usage, "\(given.place): \(scheme.rawValue) has shared secrets; expected one")
+            }
+        } else if let kept {
+            key = kept.release.key
+        } else {
             throw Fault(.usage, "the secret is missing: expected --secret, --secret-file or COUNTERSIGN_SECRET")
         }
-        key = try KeyText.key(given.text, bare: .asPrinted(scheme), algorithm: run.algorithm(), at: given.place)
-        guard key.publicKey == nil || scheme == .messageSignatures else {
-            throw Fault(.usage, "\(given.place): \(scheme.rawValue) has shared secrets; expected one")
-        }
         at = try Desk.time(run)
-        policy = try Desk.policy(run, scheme)
+        policy = try Desk.policy(run, scheme, kept?.release.policy ?? Policy())
+        others = kept?.siblings.map(KnownKey.init(of:)) ?? []
+        for (index, text) in run.arguments.values("other-secret").enumerated() {
+            let place = "--other-secret \(index + 1)"
+            let secret = try SecretText.secret(Array(text.utf8), bare: .asPrinted(scheme), at: place)
+            others.append(KnownKey(secret, name: place))
+        }
         let transport = try Desk.transport(run)
         let bytes = try run.console.read()
         do {
@@ -67,9 +79,9 @@ struct Desk {
         }
     }
 
-    /// The scheme that was asked for may speak; all else is as an app has it that set nothing.
-    private static func policy(_ run: Invocation, _ scheme: SchemeName) throws(Fault) -> Policy {
-        var policy = Policy()
+    /// The scheme that was asked for may speak; all else is as the app has it, or one that set nothing.
+    private static func policy(_ run: Invocation, _ scheme: SchemeName, _ kept: Policy) throws(Fault) -> Policy {
+        var policy = kept
         policy.schemes = [scheme]
         for assignment in run.arguments.values("policy") {
             let (key, value) = try PolicyKey.change(assignment)
@@ -78,12 +90,16 @@ struct Desk {
         return policy
     }
 
+    var question: Explanation.Question {
+        var question = Explanation.Question(
+            scheme: scheme, keyID: keyID, key: key, at: at, policy: policy)
+        question.others = others
+        return question
+    }
+
     /// With every stage on the way; nil where there was no request to judge.
     func explanation() -> Explanation? {
         guard case .success(let request) = request else { return nil }
-        var question = Explanation.Question(
-            scheme: scheme, keyID: keyID, secret: key.secret, at: at, policy: policy)
-        question.key = key
         return Explanation(of: request, question)
     }
 
@@ -104,5 +120,21 @@ struct Desk {
                 ("detail", .string(refusal.detail)),
             ]
         }
+    }
+}
+
+/// What a deployment knows of a key, where `--data` names one.
+private struct Kept {
+    let release: ReleaseKey
+    let siblings: [ReleaseKey]
+
+    init?(_ run: Invocation, _ id: KeyID) throws(Fault) {
+        guard run.arguments.value("data") != nil else { return nil }
+        let deployment = try run.deployment()
+        defer { deployment.store.close() }
+        let keys = try LiveKeys(deployment)
+        guard let release = try keys.find(id) else { throw Fault(.failed, "\(id): no such key in this data folder") }
+        self.release = release
+        siblings = keys.others(beside: release)
     }
 }

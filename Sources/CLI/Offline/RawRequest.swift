@@ -66,20 +66,6 @@ enum RawRequest {
 }
 
 extension Draft {
-    /// The request as something that can be signed: `Host` and `Content-Length` become what they stand for.
-    init(_ request: Request) {
-        self.init(
-            method: request.text(request.method), target: Array(request.head[request.target.range]),
-            authority: request.text(request.authority), transport: request.transport)
-        for field in request.fields
-        where !request.matches(field.name, "host") && !request.matches(field.name, "content-length") {
-            var copy = Field(request.text(field.name), "")
-            copy.value = Array(request.head[field.value.range])
-            fields.append(copy)
-        }
-        body = request.body
-    }
-
     /// The request as it goes over the wire.
     var wire: [UInt8] {
         var bytes = Array("\(method) ".utf8) + target + Array(" HTTP/1.1\r\nHost: \(authority)\r\n".utf8)

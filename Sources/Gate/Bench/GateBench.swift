@@ -26,18 +26,28 @@ package struct GateBench: Sendable {
         [
             try await measure(
                 .messageSignatures, "12 fields, 512-byte body, digest, replay file", GateBench.message),
+            try await measure(.sigV4, "8 fields, 512-byte body, replay file; derived key kept", GateBench.amazon),
+            try await measure(
+                .sigV4, "the same, each in a region of its own: derived to verify, and to keep", GateBench.amazon,
+                regions: .newEachTime),
             try await measure(.formMD5, "8 parameters and sign, replay file", GateBench.form),
+            try await measure(.authV1, "8 parameters in the query, 512-byte body, its MD5, replay file", GateBench.query),
+            try await measure(.authV2, "8 parameters in a form body", GateBench.parameters),
+            try await measure(.authV4, "JSON body of 6 members", GateBench.object),
         ]
     }
 
+    /// sigv4's: whether a derived key can be kept from one request to the next.
+    private enum Regions { case one, newEachTime }
+
     private func measure(
-        _ scheme: SchemeName, _ subject: String, _ draft: (Int) -> Draft
+        _ scheme: SchemeName, _ subject: String, _ draft: (Int) -> Draft, regions: Regions = .one
     ) async throws -> Figure {
         let now: Int64 = 1_800_000_000
         let path = try GateBench.temporaryPath()
         defer { for suffix in ["", ".lock"] { unlink(path + suffix) } }
         let replay = try ReplayFile(path: path, expecting: nil, now: now)
-        let signer = try GateBench.credentials(for: scheme)
+        var signer = try GateBench.credentials(for: scheme)
         let gate = try GateBench.gate(scheme, signer, replay, FixedClock(now: now))
         let writer = Registry.standard.scheme(named: scheme)
 
@@ -48,7 +58,9 @@ package struct GateBench: Sendable {
         for round in 0..<rounds + warmUp {
             var requests: [Request] = []
             for number in 0..<requestsARound {
-                var draft = draft(number)
+                let serial = round * requestsARound + number
+                var draft = draft(serial)
+                if regions == .newEachTime { signer.region = "region-\(serial)" }
                 try writer?.sign(&draft, as: signer, at: now, nonce: "bench\(round)x\(number)")
                 requests.append(draft.request())
             }
@@ -82,9 +94,45 @@ package struct GateBench: Sendable {
         return draft
     }
 
+    /// Without a nonce, requests of one second differ by what they ask for.
+    private static func amazon(_ number: Int) -> Draft {
+        var draft = Draft(
+            method: "POST", target: Array("/v2/orders/\(number)/items?expand=prices&page=2".utf8), authority: host)
+        draft.set("User-Agent", "Shop/4.2 (iPhone; iOS 19.1)")
+        draft.set("Accept", "application/json")
+        draft.set("Content-Type", "application/json")
+        draft.body = [UInt8](repeating: UInt8(ascii: "b"), count: 512)
+        // With Host, Content-Length, X-Amz-Date, X-Amz-Content-Sha256 and Authorization: eight.
+        return draft
+    }
+
     private static func form(_ number: Int) -> Draft {
         var draft = Draft(method: "POST", target: Array("/api/items.php".utf8), authority: host)
         draft.body = Array("userId=3670537&token=MtYiX1qRWzXF6bEKTi7LlVKJwXZrwRWGcjiBUvSY&phoneNo=0791234567".utf8)
+        return draft
+    }
+
+    private static func query(_ number: Int) -> Draft {
+        var draft = Draft(
+            method: "POST", target: Array("/apps/3/events?userId=3670537&page=2&phoneNo=0791234567".utf8), authority: host)
+        draft.set("Content-Type", "application/json")
+        // Its signature is what the request is remembered by, so no two are alike.
+        draft.body = Array("\(UInt64.random(in: 0...UInt64.max))".utf8) + [UInt8](repeating: UInt8(ascii: "b"), count: 492)
+        return draft
+    }
+
+    private static func parameters(_ number: Int) -> Draft {
+        var draft = Draft(method: "POST", target: Array("/api/items".utf8), authority: host)
+        draft.set("Content-Type", "application/x-www-form-urlencoded")
+        draft.body = Array("userId=3670537&page=2&phoneNo=0791234567&city=Z%C3%BCrich".utf8)
+        return draft
+    }
+
+    private static func object(_ number: Int) -> Draft {
+        var draft = Draft(method: "POST", target: Array("/api/items?page=2".utf8), authority: host)
+        draft.set("Content-Type", "application/json")
+        draft.body = Array(
+            #"{"userId":3670537,"city":"Z\u00fcrich","tags":["a","b"],"phoneNo":"0791234567","new":true,"note":null}"#.utf8)
         return draft
     }
 

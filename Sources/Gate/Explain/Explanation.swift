@@ -2,8 +2,9 @@ import CountersignSchemes
 import CountersignSeal
 import CountersignWire
 
-/// A verdict reached offline, with everything that led to it, for a person who wonders why. It shows the string to
-/// sign; never a secret, never an expected MAC.
+/// A verdict with everything that led to it, for a person who wonders why: the stages, and the mistake that explains a
+/// refusal. It shows what the caller sent and the string to sign that follows from it; never a secret, never an expected
+/// MAC, nor anything between the two.
 package struct Explanation: Sendable {
     /// One step, in the order in which the gate takes them.
     package struct Stage: Sendable, Equatable {
@@ -18,27 +19,36 @@ package struct Explanation: Sendable {
 
     package private(set) var stages: [Stage] = []
     package private(set) var verdict = Verdict.accepted
-    /// The usual mistake that explains the refusal; nil where none does.
-    package private(set) var cause: String?
+    /// Nil where it was accepted, and where no mistake that we know of explains the refusal: a forged request has none.
+    package private(set) var cause: Cause?
     /// What the gate would ask for beyond a signature that holds.
     package private(set) var notes: [String] = []
+    /// The string to sign of the request as it was received, with a mark for the secret; nil where it has none.
+    package private(set) var spelled: [UInt8]?
 
-    /// What is known at the desk.
+    /// sigv4's canonical request, likewise.
+    package private(set) var canonicalRequest: [UInt8]?
+
+    /// What is known by who asks.
     package struct Question: Sendable {
         package var scheme: SchemeName
         /// Nil where any will do.
         package var keyID: KeyID?
-        package var secret: Secret
-        /// The key where it is more than a shared secret; nil where `secret` says it all.
-        package var key: SigningKey?
+        package var key: SigningKey
+        package var nextKey: SigningKey?
+        /// Keys that the request might have been signed with by mistake.
+        package var others: [KnownKey] = []
         /// Whole Unix seconds to judge by; nil where freshness is not asked about.
         package var at: Int64?
         package var policy: Policy
+        /// Why the gate refused it; nil where nobody has asked it. It knows more: what was seen before, and what an app
+        /// allows.
+        package var refusal: Refusal?
 
-        package init(scheme: SchemeName, keyID: KeyID?, secret: Secret, at: Int64?, policy: Policy = Policy()) {
+        package init(scheme: SchemeName, keyID: KeyID?, key: SigningKey, at: Int64?, policy: Policy = Policy()) {
             self.scheme = scheme
             self.keyID = keyID
-            self.secret = secret
+            self.key = key
             self.at = at
             self.policy = policy
         }
@@ -47,44 +57,36 @@ package struct Explanation: Sendable {
     package init(of request: Request, _ question: Question, schemes: Registry = .standard) {
         do throws(Refusal) {
             try judge(request, question, schemes)
+            if let refusal = question.refusal {
+                cause = Cause.ofRule(refusal)
+                throw refusal
+            }
+            add("verdict", "accepted")
         } catch {
             verdict = .refused(error)
+            add("verdict", "refused: \(error.code.name)\(error.detail.isEmpty ? "" : ", \(error.detail)")")
         }
     }
+
+    mutating func add(_ name: String, _ text: String) { stages.append(Stage(name: name, text: text)) }
 
     private mutating func judge(_ request: Request, _ question: Question, _ schemes: Registry) throws(Refusal) {
         guard let scheme = schemes.scheme(named: question.scheme) else {
             throw Refusal(.malformed, "scheme \(question.scheme.rawValue) is not spoken here")
         }
-        var workspace = Workspace()
-        guard let claim = try scheme.claim(in: request, &workspace) else {
-            throw Refusal(.unsigned, "no signs of \(question.scheme.rawValue) in this request")
-        }
-        stages.append(Stage(name: "claim", text: Explanation.describe(claim)))
-        workspace.publicURL = question.policy.publicURL.map { Array($0.utf8) }
-        try scheme.spell(claim, request, &workspace)
-        stages.append(Stage(name: "string to sign", text: workspace.text.shown))
-        let digest = SHA256.digest(workspace.text.bytes.span)
-        stages.append(Stage(name: "SHA-256 of the string to sign", text: Hex.encode(digest.span)))
-        if !request.body.isEmpty {
-            stages.append(Stage(name: "SHA-256 of the body", text: Explanation.bodyDigest(request.body)))
-        }
-        notes = claim.shortfalls.descriptions
-
-        if let keyID = question.keyID, keyID != claim.keyID {
-            throw Refusal(.unknownKey, "the request names key \(claim.keyID); expected \(keyID)")
-        }
-        let key = question.key ?? SigningKey(question.secret)
-        let candidate = Candidate(key: key, nextKey: nil, release: nil)
-        guard try Verify.signer(of: claim, request, scheme, candidate, &workspace) != nil else {
-            cause = Mistake.explaining(claim, of: request, scheme, question.secret)
-            throw Refusal(.badSignature, "another secret, or something that is covered was changed")
+        let claim: Claim
+        do throws(Refusal) {
+            claim = try read(request, scheme, question)
+        } catch {
+            var inquiry = Inquiry(request, scheme, question)
+            cause = inquiry.cause()
+            throw error
         }
         do throws(Refusal) {
             // A signature that leaves the body out holds all the same; that the gate wants more is among the notes.
             if case .unsigned = claim.body {} else { try claim.body.check(request.body.span) }
         } catch {
-            cause = "the body is not the one that was signed: changed, compressed or written anew after signing"
+            cause = Mistake.ofBody(Draft(request), claim.body)
             throw error
         }
         guard let now = question.at else { return }
@@ -93,26 +95,31 @@ package struct Explanation: Sendable {
             _ = try Freshness().judge(
                 claim.created, claim.expires, claim.lifetime, allowance, at: now)
         } catch {
-            cause = ClockError(claim, allowance, now)?.description
+            cause = Cause.ofClock(claim, allowance, now)
             throw error
         }
     }
 
-    private static func describe(_ claim: Claim) -> String {
-        var lines = ["key id: \(claim.keyID)"]
-        switch claim.created {
-        case .unix(let seconds): lines.append("created: \(seconds)")
-        case .wallClock(let seconds):
-            lines.append("created: \(CivilTime(seconds: seconds).description), without a zone")
-        case .unsigned: lines.append("created: not said")
+    /// The claim, once its signature holds.
+    private mutating func read(
+        _ request: Request, _ scheme: any Scheme, _ question: Question
+    ) throws(Refusal) -> Claim {
+        var workspace = Workspace()
+        guard let claim = try scheme.claim(in: request, by: question.policy, &workspace) else {
+            throw Refusal(.unsigned, "no signs of \(question.scheme.rawValue) in this request")
         }
-        if let expires = claim.expires { lines.append("expires: \(expires)") }
-        if case .nonce(let nonce) = claim.replay { lines.append("nonce: \(nonce.span.text)") }
-        return lines.joined(separator: "\n")
-    }
-
-    private static func bodyDigest(_ body: [UInt8]) -> String {
-        let digest = SHA256.digest(body.span)
-        return "\(Hex.encode(digest.span)) (sha-256=:\(Base64.encode(digest.span, .standard)):)"
+        try scheme.spell(claim, request, &workspace)
+        note(claim, request, workspace)
+        spelled = Array(workspace.text.shown.utf8)
+        if claim.scheme == .sigV4 { canonicalRequest = Array(workspace.canonicalRequest.utf8) }
+        notes = claim.shortfalls.descriptions
+        if let keyID = question.keyID, keyID != claim.keyID {
+            throw Refusal(.unknownKey, "the request names key \(claim.keyID); expected \(keyID)")
+        }
+        let candidate = Candidate(key: question.key, nextKey: question.nextKey, release: nil)
+        guard try Verify.signer(of: claim, request, scheme, candidate, &workspace) != nil else {
+            throw Refusal(.badSignature, "another secret, or something that is covered was changed")
+        }
+        return claim
     }
 }

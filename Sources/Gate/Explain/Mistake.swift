@@ -1,133 +1,88 @@
 import CountersignSchemes
-import CountersignSeal
 import CountersignWire
 
-/// A usual way of signing something else than was sent. Each is tried: the one under which the signature holds is the
-/// cause, and a forged request has none.
+/// A usual way of signing something else than was sent, and how to undo it. Each is tried: the one under which the
+/// signature holds is the cause, so that a forged request has none.
 struct Mistake: Sendable {
+    /// Stable. Source: docs/explain.md.
+    let code: String
+    /// What happened, in the past tense.
     let sentence: String
-    /// The request as the signer saw it.
-    let undo: @Sendable (inout Draft) -> Void
+    /// What to do about it.
+    let remedy: String
+    /// Where it can happen.
+    let schemes: Set<SchemeName>
+    let undo: Undo
 
-    static func explaining(_ claim: Claim, of request: Request, _ scheme: any Scheme, _ secret: Secret) -> String? {
-        for (sentence, other) in spellings(of: secret) {
-            if holds(claim, request, scheme, SigningKey(other)) { return sentence }
-        }
-        let key = SigningKey(secret)
-        for mistake in all {
-            var draft = Draft(request)
-            mistake.undo(&draft)
-            if holds(claim, draft.request(), scheme, key) { return mistake.sentence }
-        }
-        return nil
+    enum Undo: Sendable {
+        /// Requests that the signer may have had before it when another one was sent.
+        case request(@Sendable (Draft) -> [Draft])
+        /// Strings to sign that the signer may have spelled where the scheme spells another.
+        case text(@Sendable (Spelling) -> [Text])
+        /// Secrets that the signer may have used for the one that is right.
+        case secret(@Sendable ([UInt8]) -> [[UInt8]])
+        /// MACs that the signer may have made of the right text with the right secret.
+        case mac(@Sendable (Text, _ secret: [UInt8]) -> [OtherMAC])
+        /// A request that cannot be read, made readable.
+        case repair(@Sendable (Draft, SchemeName) -> [Repair])
     }
 
-    private static let all = [
-        Mistake(sentence: "the path was signed without its trailing slash") {
-            $0.editPath { if $0.last == slash { $0.removeLast() } }
-        },
-        Mistake(sentence: "the path was signed with a trailing slash") {
-            $0.editPath { if $0.last != slash { $0.append(slash) } }
-        },
-        Mistake(sentence: "the decoded path was signed, not the one that was sent") {
-            $0.editPath { $0 = decoded($0) }
-        },
-        Mistake(sentence: "the query was signed with %20 where + was sent") {
-            $0.editQuery { replace("+", "%20", in: &$0) }
-        },
-        Mistake(sentence: "the query was signed with + where %20 was sent") {
-            $0.editQuery { replace("%20", "+", in: &$0) }
-        },
-        Mistake(sentence: "the method was signed in lower case") { $0.method = $0.method.lowercased() },
-        Mistake(sentence: "the host was signed without its port") {
-            if let colon = $0.authority.lastIndex(of: ":") { $0.authority = String($0.authority[..<colon]) }
-        },
-    ]
-
-    private static let slash = UInt8(ascii: "/")
-
-    private static func holds(_ claim: Claim, _ request: Request, _ scheme: any Scheme, _ key: SigningKey) -> Bool {
-        var workspace = Workspace()
-        do throws(Refusal) {
-            guard let again = try scheme.claim(in: request, &workspace) else { return false }
-            try scheme.spell(again, request, &workspace)
-        } catch {
-            return false
-        }
-        return Verify.compare(claim, key, workspace) == .equal
+    init(
+        _ code: String, _ sentence: String, mend remedy: String,
+        of schemes: Set<SchemeName> = Set(SchemeName.allCases), _ undo: Undo
+    ) {
+        self.code = code
+        self.sentence = sentence
+        self.remedy = remedy
+        self.schemes = schemes
+        self.undo = undo
     }
 
-    /// The same secret under another reading.
-    private static func spellings(of secret: Secret) -> [(String, Secret)] {
-        secret.withExposedBytes { bytes in
-            var found: [(String, Secret)] = []
-            let encoded = Array(Base64.encode(bytes, .url).utf8)
-            found.append(("the secret was used as its base64url text, not decoded", Secret(copying: encoded.span)))
-            if let raw = Base64.decode(bytes, .url), !raw.isEmpty {
-                found.append(("the secret was decoded from base64url, not used as text", Secret(copying: raw.span)))
-            }
-            let digits = Array(Hex.encode(bytes).utf8)
-            found.append(("the secret was used as its hexadecimal text, not decoded", Secret(copying: digits.span)))
-            return found
-        }
-    }
+    /// Every mistake that is known, the likelier of two that look alike first.
+    static let all: [Mistake] =
+        keys + spellings + sigV4 + auth + paths + queries + hosts + fields + bodies + parameters + algorithms + repairs
 
-    private static func decoded(_ text: [UInt8]) -> [UInt8] {
-        var plain: [UInt8] = []
-        var index = 0
-        while index < text.count {
-            if text[index] == UInt8(ascii: "%"), let byte = Percent.byte(in: text.span, at: index + 1) {
-                plain.append(byte)
-                index += 3
-            } else {
-                plain.append(text[index])
-                index += 1
-            }
-        }
-        return plain
-    }
+    static func those(of scheme: SchemeName) -> [Mistake] { all.filter { $0.schemes.contains(scheme) } }
+}
 
-    private static func replace(_ old: String, _ new: String, in text: inout [UInt8]) {
-        let old = Array(old.utf8)
-        var result: [UInt8] = []
-        var index = 0
-        while index < text.count {
-            if text[index...].starts(with: old) {
-                result += Array(new.utf8)
-                index += old.count
-            } else {
-                result.append(text[index])
-                index += 1
-            }
-        }
-        text = result
+/// A string to sign, and where its secret goes if it has a place for one.
+struct Text: Sendable, Equatable {
+    var bytes: [UInt8]
+    var secretAt = 0
+
+    /// The same with `old` spelled as `new`, and the place of the secret moved along.
+    func replacing(_ old: [UInt8], with new: [UInt8]) -> Text {
+        Text(
+            bytes: Array(bytes[..<secretAt]).replacing(old, with: new)
+                + Array(bytes[secretAt...]).replacing(old, with: new),
+            secretAt: Array(bytes[..<secretAt]).replacing(old, with: new).count)
     }
 }
 
-extension Draft {
-    /// A request that was received, as a draft that can be changed.
-    fileprivate init(_ request: Request) {
-        self.init(
-            method: request.text(request.method), target: Array(request.head[request.target.range]),
-            authority: request.text(request.authority), transport: request.transport)
-        for field in request.fields {
-            let name = request.text(field.name)
-            if name != "host", name != "content-length" { fields.append(Field(name, request.text(field.value))) }
-        }
-        body = request.body
-    }
+/// A string to sign with what it was spelled from.
+struct Spelling: Sendable {
+    let scheme: SchemeName
+    let claim: Claim
+    let draft: Draft
+    let text: Text
+    /// sigv4: what the string to sign ends in the hash of; otherwise empty.
+    var canonicalRequest: [UInt8] = []
 
-    fileprivate mutating func editPath(_ change: (inout [UInt8]) -> Void) {
-        let mark = target.firstIndex(of: UInt8(ascii: "?")) ?? target.endIndex
-        var path = Array(target[..<mark])
-        change(&path)
-        target = path + target[mark...]
+    /// The same request with another string to sign.
+    func with(_ text: Text) -> Spelling {
+        Spelling(scheme: scheme, claim: claim, draft: draft, text: text, canonicalRequest: canonicalRequest)
     }
+}
 
-    fileprivate mutating func editQuery(_ change: (inout [UInt8]) -> Void) {
-        guard let mark = target.firstIndex(of: UInt8(ascii: "?")) else { return }
-        var query = Array(target[(mark + 1)...])
-        change(&query)
-        target = target[...mark] + query
-    }
+/// A MAC made in another way than the key's.
+struct OtherMAC: Sendable {
+    let name: String
+    let bytes: [UInt8]
+}
+
+/// A request that can be read, in which `written` stands where the caller sent `original`.
+struct Repair: Sendable {
+    var draft: Draft
+    var written: [UInt8]
+    var original: [UInt8]
 }

@@ -16,6 +16,10 @@ package final class ReplayFile: ReplayGuard, @unchecked Sendable {
     package struct Settings: Sendable {
         /// Seconds either side of now in which the widest policy finds a signature fresh.
         package var window = 300
+        /// Seconds after its creation for which the longest-lived presigned URL is fresh; the window, where that is more.
+        /// It lengthens memory only: nothing reaches further ahead of the clock than the window, so the floor that
+        /// follows a restart need not either.
+        package var lifetime = 0
         /// Entries a new file has room for; it doubles as needed.
         package var entries = 1 << 16
         /// Beyond this it refuses. An entry takes 16 bytes.
@@ -37,6 +41,7 @@ package final class ReplayFile: ReplayGuard, @unchecked Sendable {
     private var table: ReplayTable
     private var retention: Int64
     private let window: Atomic<Int>
+    private let lifetime: Atomic<Int>
 
     /// Opens or makes the file at `path`, for this process alone. `expecting` is the id that the store remembers; `now`
     /// is in whole Unix seconds.
@@ -47,17 +52,19 @@ package final class ReplayFile: ReplayGuard, @unchecked Sendable {
         table = opened.table
         report = opened.report
         hash = KeyedHash(key: opened.table.header.fingerprintKey)
-        retention = ReplayFile.retention(for: settings.window)
+        retention = ReplayFile.retention(for: settings.window, settings.lifetime)
         window = Atomic(settings.window)
+        lifetime = Atomic(settings.lifetime)
         mostBuckets = max(settings.mostEntries / ReplayTable.ways, ReplayTable.leastBuckets)
     }
 
     /// Changes for how long entries are remembered. Widening does not bring back what was dropped; the floor, which
     /// rose when it was, refuses what that could have been.
-    package func setWindow(_ seconds: Int, now: Int64) throws(Fault) {
-        guard seconds != window.exchange(seconds, ordering: .relaxed) else { return }
+    package func setWindow(_ seconds: Int, lifetime most: Int = 0, now: Int64) throws(Fault) {
+        let before = (window.exchange(seconds, ordering: .relaxed), lifetime.exchange(most, ordering: .relaxed))
+        guard before != (seconds, most) else { return }
         try locks.withAll { () throws(Fault) in
-            retention = ReplayFile.retention(for: seconds)
+            retention = ReplayFile.retention(for: seconds, most)
             table.header.adopt(window: Int64(max(seconds, 0)), now: now)
             try table.synchroniseHeader()
         }
@@ -115,5 +122,5 @@ package final class ReplayFile: ReplayGuard, @unchecked Sendable {
     }
 
     /// Longer than any window, so that an entry outlives its signature's freshness by more than a slow request takes.
-    private static func retention(for window: Int) -> Int64 { Int64(max(window, 0)) + 60 }
+    private static func retention(for window: Int, _ lifetime: Int) -> Int64 { Int64(max(window, lifetime, 0)) + 60 }
 }

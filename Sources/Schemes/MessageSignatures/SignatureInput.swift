@@ -67,6 +67,18 @@ struct SignatureInput: BitwiseCopyable {
         workspace.signature = try choice.made(rule)
     }
 
+    /// Reads the signature with our tag; false where there is none.
+    static func isTagged(_ message: Request, _ workspace: inout Workspace) throws(Refusal) -> Bool {
+        guard message.names.contains(.signatureInput) else { return false }
+        do throws(Refusal) {
+            try read(message, &workspace, .byTag)
+        } catch {
+            if error.code == .unsigned { return false }
+            throw error
+        }
+        return workspace.signature.tag != nil
+    }
+
     /// Which of several signatures is meant for us.
     private struct Choice {
         private var tagged: SignatureInput?

@@ -28,8 +28,12 @@ extension SigV4Space {
     }
 
     func requireSigned(_ name: StaticString) throws(Refusal) {
-        for field in names where words.span.extracting(field.name.range).matches(name) { return }
-        throw Refusal(.badSignature, "the signature does not cover \(name)")
+        guard isSigned(name) else { throw Refusal(.badSignature, "the signature does not cover \(name)") }
+    }
+
+    func isSigned(_ name: StaticString) -> Bool {
+        for field in names where words.span.extracting(field.name.range).matches(name) { return true }
+        return false
     }
 
     /// Finds the lines of each signed field, as a bit mask over the request's fields. Whatever AWS's own fields say must

@@ -35,6 +35,11 @@ extension SigV4Space {
         try readSignature(signature)
         try readFields()
         try checkDay()
+        // Nor can it be signed in the header form, then, which must sign a time: no string to sign serves both, and no
+        // presigned URL can outlive its own Expires as the other form.
+        guard !isSigned("date") else {
+            throw Refusal(.malformed, "presigned URL: its time is X-Amz-Date; expected no signed Date beside it")
+        }
     }
 
     /// 1 to 604800 in decimal, without leading zeros.

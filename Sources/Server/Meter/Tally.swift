@@ -15,8 +15,8 @@ final class Tally: @unchecked Sendable {
         unknown = meter.makeCells(of: nil)
     }
 
-    func accept(_ caller: Caller) {
-        cells(of: caller.release).count(caller.edition == .next ? .acceptedUnderNextKey : .accepted)
+    func accept(_ release: ReleaseKey, under edition: ReleaseKey.Edition) {
+        cells(of: release).count(edition == .next ? .acceptedUnderNextKey : .accepted)
     }
 
     /// `named` is what the request says it comes from, which a refused one has not proved.

@@ -30,8 +30,25 @@ extension SQLiteStore {
             let changed = try database.run(
                 "UPDATE release SET sealed_next_secret = ? WHERE key_id = ? AND sealed_next_secret IS NULL",
                 .blob(sealedNextSecret), .text(release.description))
-            return changed == 1 ? .yes : .taken
+            guard changed == 1 else { return .taken }
+            try SQLiteStore.forgetEarlierNextKeys(of: release, in: database)
+            return .yes
         }
+    }
+
+    /// What came under an earlier next key counts with the current one's from now on, so that the share of the next key
+    /// begins at nothing.
+    private static func forgetEarlierNextKeys(of release: KeyID, in database: Database) throws(Fault) {
+        let id = SQLValue.text(release.description)
+        let next = SQLValue.text(MeterOutcome.acceptedUnderNextKey.name)
+        try database.run(
+            """
+            INSERT INTO meter (day, app, key_id, scheme, outcome, count, last_seen)
+            SELECT day, app, key_id, scheme, ?, count, last_seen FROM meter WHERE key_id = ? AND outcome = ?
+            ON CONFLICT DO UPDATE SET
+                count = count + excluded.count, last_seen = max(last_seen, excluded.last_seen)
+            """, .text(MeterOutcome.accepted.name), id, next)
+        try database.run("DELETE FROM meter WHERE key_id = ? AND outcome = ?", id, next)
     }
 
     package func promote(

@@ -1,0 +1,34 @@
+// What stands in key files and in structured fields that are written anew.
+import CountersignSeal
+import CountersignWire
+
+/// A PEM file: whatever is taken for a key is written as one that is read again.
+@Sendable func fuzzPEM(_ bytes: Span<UInt8>) {
+    for algorithm in [nil, KeyAlgorithm.rsaPSS] {
+        guard let key = try? PublicKey(pem: bytes, algorithm: algorithm) else { continue }
+        guard let again = try? PublicKey(der: key.der.span, algorithm: key.algorithm) else {
+            preconditionFailure("a key that is read cannot be written")
+        }
+        precondition(again.der == key.der && again.algorithm == key.algorithm)
+        precondition(key.verify(bytes, of: bytes) == .different)
+    }
+}
+
+/// A field's value: what is written anew stays as it is when it is read once more, and one member is the member of both.
+@Sendable func fuzzCanonical(_ bytes: Span<UInt8>) {
+    for kind in [StructuredField.Kind.item, .list, .dictionary] {
+        var once = ByteBuffer()
+        guard (try? StructuredField.append(canonical: bytes, as: kind, to: &once)) != nil else { continue }
+        var twice = ByteBuffer()
+        guard (try? StructuredField.append(canonical: once.span, as: kind, to: &twice)) != nil else {
+            preconditionFailure("what was written is not read")
+        }
+        precondition(once.span.matches(twice.span))
+        guard kind == .dictionary else { continue }
+        let key: [UInt8] = [UInt8(ascii: "a")]
+        var (left, right) = (ByteBuffer(), ByteBuffer())
+        let inFirst = try? StructuredField.append(member: key.span, of: bytes, to: &left)
+        let inSecond = try? StructuredField.append(member: key.span, of: once.span, to: &right)
+        precondition(inFirst == inSecond && left.span.matches(right.span))
+    }
+}

@@ -1,0 +1,100 @@
+import CountersignSchemes
+import CountersignWire
+
+extension Mistake {
+    /// Fields that the signature names, and what happens to them on the way.
+    static let fields = [
+        Mistake(
+            "header-added", "a line or an element was added to a signed field on the way, as proxies do",
+            mend: "leave fields that proxies write (X-Forwarded-For, Via, Accept-Encoding) out of the signature",
+            of: signsFields,
+            .request { draft in
+                let names = draft.fields.map { $0.name.lowercased() }
+                let lines = draft.fields.indices.filter { index in names.filter { $0 == names[index] }.count > 1 }
+                let fewer = lines.map { index in
+                    var changed = draft
+                    changed.fields.remove(at: index)
+                    return changed
+                }
+                return fewer
+                    + draft.withValue { value in
+                        let parts = value.split(at: UInt8(ascii: ",")).map(\.trimmed)
+                        guard parts.count > 1 else { return [] }
+                        return [Array(parts.dropLast()), Array(parts.dropFirst())].map {
+                            Array($0.joined(separator: [UInt8](", ")))
+                        }
+                    }
+            }),
+        Mistake(
+            "header-folded", "white space or commas in a signed field were changed on the way, or lines of it joined",
+            mend: "send each signed field as one line, with single spaces", of: signsFields,
+            .request { draft in
+                draft.withValue { value in
+                    [
+                        value.replacing([UInt8](", "), with: [UInt8](",")),
+                        value.replacing([UInt8](","), with: [UInt8](", ")),
+                        value.replacing([UInt8](" "), with: [UInt8]("  ")),
+                        Array(value.split(separator: .space).joined(separator: [.space])),
+                    ]
+                } + joinedLines(draft)
+            }),
+        Mistake(
+            "content-type-changed", "the content type was signed without the parameter that was sent, or the reverse",
+            mend: "set Content-Type, its charset and all, before signing; HTTP libraries add one", of: signsFields,
+            .request { draft in
+                draft.withValue(of: "content-type") { type in
+                    let bare = type.firstIndex(of: UInt8(ascii: ";")).map { Array(type[..<$0]).trimmed } ?? type
+                    return [bare]
+                        + ["; charset=utf-8", ";charset=utf-8", "; charset=UTF-8", ";charset=UTF-8"].map {
+                            bare + [UInt8]($0)
+                        }
+                }
+            }),
+        Mistake(
+            "header-value-case", "a field's value was signed in lower case",
+            mend: "names of fields have no case, values do: sign them as they are sent", of: signsFields,
+            .request { draft in draft.withValue { [$0.map(ASCII.lowercased)] } }),
+        Mistake(
+            "header-name-case", "names of fields were signed with capitals",
+            mend: "names of fields are signed in lower case (RFC 9421 §2.1)", of: [.messageSignatures],
+            .text { spelling in
+                let lines = spelling.text.bytes.split(at: .newline)
+                return [capitals(lines, in: lines.indices), capitals(lines, in: lines.indices.dropLast())]
+            }),
+    ]
+
+    private static let signsFields: Set<SchemeName> = [.messageSignatures, .sigV4]
+
+    /// Fields of the same name as one line, where the signer had one.
+    private static func joinedLines(_ draft: Draft) -> [Draft] {
+        let names = draft.fields.map { $0.name.lowercased() }
+        return Set(names.filter { name in names.filter { $0 == name }.count > 1 }).map { name in
+            var changed = draft
+            let values = draft.fields.filter { $0.name.lowercased() == name }.map(\.value)
+            changed.fields.removeAll { $0.name.lowercased() == name }
+            var joined = Draft.Field(name, "")
+            joined.value = Array(values.joined(separator: [UInt8](",")))
+            changed.fields.append(joined)
+            return changed
+        }
+    }
+
+    /// `"content-type"` as `"Content-Type"`, in those lines.
+    private static func capitals(_ lines: [[UInt8]], in range: Range<Int>) -> Text {
+        var lines = lines
+        for index in range {
+            var isStart = false
+            var isQuoted = false
+            for place in lines[index].indices {
+                let byte = lines[index][place]
+                if byte == UInt8(ascii: "\"") { isQuoted.toggle() }
+                if isStart, ASCII.isLetter(byte) { lines[index][place] = byte & 0xDF }
+                isStart = isQuoted && (byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "-"))
+                // Only names are wanted: the rest of a line is a value, but that the last one lists names.
+                if index < lines.count - 1, byte == UInt8(ascii: ":"), !isQuoted { break }
+                if byte == UInt8(ascii: ")"), !isQuoted { break }
+            }
+        }
+        return Text(bytes: Array(lines.joined(separator: [.newline])))
+    }
+}

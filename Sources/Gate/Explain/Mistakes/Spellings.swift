@@ -1,0 +1,123 @@
+import CountersignSchemes
+import CountersignWire
+
+extension Mistake {
+    /// The right request and the right secret, but a string to sign of another make.
+    static let spellings = [
+        Mistake(
+            "line-ends", "the lines of the string to sign ended in something else than one LF between them",
+            mend:
+                "join the lines by a single LF, with none after the last; in PHP and shells \"\\n\" needs double quotes",
+            of: Set(SchemeName.allCases).subtracting([.formMD5]),
+            .text { spelling in
+                let text = spelling.text
+                return [
+                    text.replacing([.newline], with: [0x0D, .newline]),
+                    text.replacing([.newline], with: [UInt8]("\\n")),
+                    Text(bytes: text.bytes + [.newline]), Text(bytes: text.bytes + [0x0D, .newline]),
+                    Text(bytes: text.replacing([.newline], with: [0x0D, .newline]).bytes + [0x0D, .newline]),
+                ]
+            }),
+        Mistake(
+            "signature-params", "the last line, \"@signature-params\", was left out or written otherwise",
+            mend:
+                "end the signature base with \"@signature-params\": and the value of Signature-Input after its label=",
+            of: [.messageSignatures],
+            .text { spelling in
+                let mark = [UInt8]("\"@signature-params\": ")
+                guard let start = spelling.text.bytes.ranges(of: mark).last else { return [] }
+                let (lines, value) = (
+                    spelling.text.bytes[..<start.lowerBound], spelling.text.bytes[start.upperBound...]
+                )
+                let whole = spelling.draft.value(of: "signature-input") ?? []
+                return [
+                    Array(lines.dropLast()), Array(lines), Array(lines) + mark + whole,
+                    Array(lines) + [UInt8]("@signature-params: ") + value, Array(lines) + mark.dropLast() + value,
+                    Array(lines) + [UInt8]("\"signature-params\": ") + value,
+                ].map { Text(bytes: $0) }
+            }),
+        Mistake(
+            "component-order", "the components were signed in another order than Signature-Input lists them in",
+            mend: "write one line a component, in the order of the list", of: [.messageSignatures],
+            .text { spelling in
+                let lines = spelling.text.bytes.split(at: .newline)
+                guard let last = lines.last else { return [] }
+                let before: ([UInt8], [UInt8]) -> Bool = { $0.lexicographicallyPrecedes($1) }
+                return [Array(lines.dropLast().sorted(by: before)), Array(lines.dropLast().reversed())].map {
+                    Text(bytes: Array(($0 + [last]).joined(separator: [.newline])))
+                }
+            }),
+        Mistake(
+            "old-string-to-sign",
+            "the signature base is that of an older draft: names without quotes, or (request-target)",
+            mend: "spell the signature base as RFC 9421 §2.5 has it; a library for draft-cavage signatures does not",
+            of: [.messageSignatures], .text { spelling in unquoted(spelling) + cavage(spelling) }),
+        Mistake(
+            "old-string-to-sign", "the parameters were joined in an older way, without private_key=, or with key=",
+            mend: "add private_key as a parameter like the others, sorted among them by name", of: [.formMD5],
+            .text { spelling in
+                let parts = FormText(spelling.text).parts
+                let joined = [UInt8](parts.joined(separator: [.ampersand]))
+                let keyed = ["", "&", "&key=", "&secret="].map { mark in
+                    Text(bytes: joined + [UInt8](mark), secretAt: joined.count + mark.utf8.count)
+                }
+                let run = Array(parts.map { $0.filter { $0 != .equals } }.joined())
+                return keyed + [Text(bytes: joined, secretAt: 0), Text(bytes: run, secretAt: run.count)]
+            }),
+    ]
+
+    /// Drafts of RFC 9421 up to 05 wrote names without quotes, and some no last line.
+    private static func unquoted(_ spelling: Spelling) -> [Text] {
+        let lines = spelling.text.bytes.split(at: .newline)
+        let plain = lines.dropLast().map { line -> [UInt8] in
+            guard line.first == UInt8(ascii: "\""), let end = line.dropFirst().firstIndex(of: UInt8(ascii: "\"")) else {
+                return line
+            }
+            return Array(line[1..<end] + line[(end + 1)...])
+        }
+        guard let last = lines.last else { return [] }
+        return [plain + [last], plain + [last.filter { $0 != UInt8(ascii: "\"") }], plain].map {
+            Text(bytes: Array($0.joined(separator: [.newline])))
+        }
+    }
+
+    /// Source: draft-cavage-http-signatures-12 §2.3.
+    private static func cavage(_ spelling: Spelling) -> [Text] {
+        let draft = spelling.draft
+        let target = [UInt8]("(request-target): \(draft.method.lowercased()) ") + draft.target
+        var rest: [[UInt8]] = []
+        for line in spelling.text.bytes.split(at: .newline).dropLast() {
+            guard let end = line.dropFirst().firstIndex(of: UInt8(ascii: "\"")) else { continue }
+            let (name, value) = (Array(line[1..<end]), Array(line[(end + 1)...]))
+            if name == [UInt8]("@authority") { rest.append([UInt8]("host") + value) }
+            if name.first != UInt8(ascii: "@") { rest.append(name + value) }
+        }
+        var heads = [[target]]
+        if case .unix(let created) = spelling.claim.created {
+            heads += [[target, [UInt8]("(created): \(created)")], [[UInt8]("(created): \(created)"), target]]
+        }
+        return heads.map { Text(bytes: Array(($0 + rest).joined(separator: [.newline]))) }
+    }
+}
+
+/// form-md5's string to sign, taken apart.
+struct FormText {
+    /// `k=v`, without `private_key`.
+    let parts: [[UInt8]]
+
+    init(_ text: Text) {
+        let key = [UInt8]("private_key=")
+        let before = Array(text.bytes[..<(text.secretAt - min(key.count, text.secretAt))])
+        let after = Array(text.bytes[text.secretAt...])
+        parts = [before, after].flatMap { side in side.split(separator: .ampersand).map { Array($0) } }
+    }
+
+    /// With `private_key` in its place by the bytes of the names.
+    static func text(of parts: [[UInt8]]) -> Text {
+        let key = [UInt8]("private_key=")
+        let place = parts.firstIndex { key.lexicographicallyPrecedes($0) } ?? parts.count
+        let before = Array((parts[..<place] + [key]).joined(separator: [.ampersand]))
+        let after = parts[place...].flatMap { [.ampersand] + $0 }
+        return Text(bytes: before + after, secretAt: before.count)
+    }
+}

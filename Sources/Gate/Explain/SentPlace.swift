@@ -1,0 +1,122 @@
+import CountersignSchemes
+import CountersignWire
+
+/// Where a request carries its signature or its key id, found without reading the rest, which may be what is wrong.
+struct SentPlace: Sendable {
+    private enum Kind: Sendable {
+        /// A form or query parameter.
+        case parameter(String)
+        /// A field, whole.
+        case field(String)
+        /// What stands in a field after a mark, up to one of the ends.
+        case within(String, after: String, ends: String)
+    }
+
+    private let kind: Kind
+
+    /// What stands before it in a string to sign that has it.
+    var mark: [UInt8] {
+        switch kind {
+        case .parameter(let name): [UInt8]("\(name)=")
+        case .field: []
+        case .within(_, let mark, _): [UInt8](mark)
+        }
+    }
+
+    static func signature(of scheme: SchemeName, in draft: Draft) -> SentPlace? {
+        switch scheme {
+        case .messageSignatures: first(in: draft, .within("signature", after: "=", ends: ",;"))
+        case .formMD5: first(in: draft, .parameter("sign"))
+        case .authV1, .authV2: first(in: draft, .parameter("auth_signature"))
+        case .authV4: first(in: draft, .field("x-auth-signature"))
+        case .sigV4:
+            first(
+                in: draft, .within("authorization", after: "Signature=", ends: ","), .parameter("X-Amz-Signature"))
+        }
+    }
+
+    static func keyID(of scheme: SchemeName, in draft: Draft) -> SentPlace? {
+        switch scheme {
+        case .messageSignatures: first(in: draft, .within("signature-input", after: ";keyid=\"", ends: "\""))
+        case .formMD5: first(in: draft, .parameter("app_id"))
+        case .authV1: first(in: draft, .parameter("auth_key"))
+        case .authV2: first(in: draft, .parameter("auth_client_id"), .parameter("auth_key"))
+        case .authV4: first(in: draft, .field("x-auth-client-id"))
+        case .sigV4:
+            first(
+                in: draft, .within("authorization", after: "Credential=", ends: "/,"), .parameter("X-Amz-Credential"))
+        }
+    }
+
+    /// What looks like key ids of those schemes, without the white space around them.
+    static func keyIDs(in request: Request, _ schemes: Registry) -> [(SchemeName, KeyID)] {
+        let draft = Draft(request)
+        return schemes.schemes.compactMap { scheme in
+            guard let id = keyID(of: scheme.name, in: draft)?.read(draft).flatMap({ KeyID($0.trimmed.span) }) else {
+                return nil
+            }
+            return (scheme.name, id)
+        }
+    }
+
+    private static func first(in draft: Draft, _ kinds: Kind...) -> SentPlace? {
+        kinds.lazy.map { SentPlace(kind: $0) }.first { $0.read(draft) != nil }
+    }
+
+    /// As it stands there; parameters decoded.
+    func read(_ draft: Draft) -> [UInt8]? {
+        switch kind {
+        case .parameter(let name):
+            return parameters(of: draft).all.first { $0.name == [UInt8](name) }?.value.map {
+                Escapes.decode($0, plus: .space)
+            }
+        case .field(let name): return draft.value(of: name)
+        case .within(let name, _, _):
+            guard let value = draft.value(of: name), let range = range(in: value) else { return nil }
+            return Array(value[range])
+        }
+    }
+
+    /// Parameters are written encoded.
+    func write(_ text: [UInt8], in draft: Draft) -> Draft {
+        var changed = draft
+        switch kind {
+        case .parameter(let name):
+            var pairs = parameters(of: draft)
+            for index in pairs.all.indices where pairs.all[index].name == [UInt8](name) {
+                pairs.all[index].value = Escapes.strict(text)
+            }
+            if SentPlace.isInBody(draft) {
+                changed.body = pairs.text
+            } else {
+                changed.target = draft.path + [.question] + pairs.text
+            }
+        case .field(let name), .within(let name, _, _):
+            guard let index = draft.fields.firstIndex(where: { $0.name.lowercased() == name }) else { return draft }
+            let value = draft.fields[index].value
+            changed.fields[index].value = text
+            if let range = range(in: value) {
+                changed.fields[index].value =
+                    Array(value[..<range.lowerBound]) + text + Array(value[range.upperBound...])
+            }
+        }
+        return changed
+    }
+
+    private func parameters(of draft: Draft) -> Pairs {
+        Pairs(SentPlace.isInBody(draft) ? draft.body : draft.query ?? [])
+    }
+
+    /// A compressed body has no parameters before it is inflated.
+    private static func isInBody(_ draft: Draft) -> Bool {
+        draft.isForm && !draft.body.isEmpty && draft.value(of: "content-encoding") == nil
+    }
+
+    private func range(in value: [UInt8]) -> Range<Int>? {
+        guard case .within(_, let mark, let ends) = kind, let start = value.firstRange(of: [UInt8](mark)) else {
+            return nil
+        }
+        let end = value[start.upperBound...].firstIndex { ends.utf8.contains($0) } ?? value.endIndex
+        return start.upperBound..<end
+    }
+}

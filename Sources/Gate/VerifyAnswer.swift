@@ -1,0 +1,33 @@
+import CountersignSchemes
+import CountersignSeal
+import CountersignWire
+
+/// Is this answer ours, and to this request? For clients, which act only on answers that are.
+package struct VerifyAnswer: Sendable {
+    private let keys: [KeyID: SigningKey]
+
+    /// The keys that answers may be signed with: the caller's own, and the authority's.
+    package init(_ keys: [KeyID: SigningKey]) { self.keys = keys }
+
+    package enum Finding: Sendable, Equatable {
+        /// Signed by the key of that id, and bound to the request.
+        case holds(KeyID)
+        /// No signature with our tag: an answer that passed through, or one on which it was taken off.
+        case unsigned
+    }
+
+    /// Throws where the signature is wrong, names a key that is not known, leaves out what binds it, or is of another body.
+    /// Its age is not judged: it is bound to a request that was signed once, with a nonce.
+    package func callAsFunction(_ response: Response, to request: Request) throws(Refusal) -> Finding {
+        var workspace = Workspace()
+        guard let claim = try MessageSignatures().claim(in: response, to: request, &workspace) else { return .unsigned }
+        guard let key = keys[claim.keyID] else {
+            throw Refusal(.unknownKey, "the answer names key \(claim.keyID), which is not known here")
+        }
+        guard Verify.compare(claim, key, workspace) == .equal else {
+            throw Refusal(.badSignature, "the answer's signature does not hold")
+        }
+        try claim.body.check(response.message.body.span)
+        return .holds(claim.keyID)
+    }
+}

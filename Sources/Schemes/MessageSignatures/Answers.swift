@@ -1,0 +1,108 @@
+import CountersignSeal
+import CountersignWire
+
+/// Signatures on answers, bound to the request that is answered. Source: RFC 9421 §2.4; docs/protocol.md, "Answers".
+extension MessageSignatures {
+    /// The `keyid` of the deployment's own answer key.
+    package static let authorityKeyID = "authority"
+
+    private static let answerComponents = #"("@status" "content-digest" "signature";req "signature-input";req)"#
+
+    /// The fields that sign an answer: `Content-Digest`, `Signature-Input` and `Signature`. `at` is in whole Unix seconds.
+    /// Nil where the request bears no signature, to which the answer could be bound.
+    package func sign(
+        status: Int, body: [UInt8], answering request: Request, as credentials: Credentials, at: Int64
+    ) throws(Refusal) -> [Draft.Field]? {
+        guard request.names.contains(.signature), request.names.contains(.signatureInput) else { return nil }
+        let key = credentials.key
+        let parameters =
+            "created=\(at);keyid=\"\(credentials.keyID)\";alg=\"\(key.algorithm.rawValue)\";tag=\"countersign\""
+        var fields = [
+            Draft.Field("Content-Digest", ContentDigest.value(for: body.span)),
+            Draft.Field("Signature-Input", "answer=\(MessageSignatures.answerComponents);\(parameters)"),
+            Draft.Field("Signature", "answer=::"),
+        ]
+        var workspace = Workspace()
+        let response = Response(status: status, fields: fields, body: body)
+        guard try claim(in: response, to: request, &workspace) != nil else { return nil }
+        let signature = try key.sign(workspace.text)
+        fields[2] = Draft.Field("Signature", "answer=:\(Base64.encode(signature.span, .standard)):")
+        return fields
+    }
+
+    /// Reads an answer's signature and leaves its base in `workspace.text`. Nil where the answer bears none with our tag.
+    package func claim(
+        in response: Response, to request: Request, _ workspace: inout Workspace
+    ) throws(Refusal) -> Claim? {
+        let message = response.message
+        guard message.fields.count <= FieldSet.limit else { throw Refusal(.malformed, "more than 128 fields") }
+        guard try SignatureInput.isTagged(message, &workspace) else { return nil }
+        let input = workspace.signature
+        guard let named = input.keyID, let keyID = KeyID(message.head.span.extracting(named.range)) else {
+            throw Refusal(.malformed, "Signature-Input: expected a keyid of 1 to 64 visible characters")
+        }
+        let signature = try MessageSignatures.signature(labelled: input.label, in: message, &workspace)
+        var claim = Claim(scheme: name, keyID: keyID, algorithm: .ofKey, mac: signature.short)
+        claim.longSignature = signature.long
+        claim.namedAlgorithm = try input.namedAlgorithm(in: message)
+        claim.created = input.created.map(Claim.Created.unix) ?? .unsigned
+        claim.expires = input.expires
+        let bound = try bindings(of: response, to: request, &workspace)
+        guard bound == .all else {
+            throw Refusal(.badSignature, "the answer's signature does not cover \(bound.missing)")
+        }
+        let digest = try ContentDigest.read(message)
+        guard digest.sha256 != nil || digest.sha512 != nil else {
+            throw Refusal(.badSignature, "the answer's content-digest has neither sha-256 nor sha-512")
+        }
+        claim.body = .digests(sha256: digest.sha256, sha512: digest.sha512)
+        try SignatureBase(message: message, request: request, status: response.status).spell(&workspace)
+        return claim
+    }
+
+    /// Looks up what the signature names, and says which parts of the least it covers.
+    private func bindings(
+        of response: Response, to request: Request, _ workspace: inout Workspace
+    ) throws(Refusal) -> Bindings {
+        var bound: Bindings = []
+        for index in workspace.signature.components.range {
+            var component = workspace.components[index]
+            try component.check(on: .response, in: response.message)
+            guard workspace.isFirst(component, before: index, response.message) else {
+                throw Refusal(.malformed, "Signature-Input: a component twice")
+            }
+            let isOfRequest = component.parameters.contains(.request)
+            if component.kind == .field {
+                _ = try component.findLines(in: isOfRequest ? request : response.message, namedIn: response.message)
+                workspace.components[index] = component
+            }
+            switch (component.kind, component.known, component.parameters) {
+            case (.status, _, []): bound.insert(.status)
+            case (.field, .contentDigest, []): bound.insert(.digest)
+            case (.field, .signature, [.request]): bound.insert(.signature)
+            case (.field, .signatureInput, [.request]): bound.insert(.input)
+            default: break
+            }
+        }
+        return bound
+    }
+
+    /// What makes an answer one to this request and no other.
+    private struct Bindings: OptionSet {
+        let rawValue: UInt8
+
+        static let status = Bindings(rawValue: 1)
+        static let digest = Bindings(rawValue: 2)
+        static let signature = Bindings(rawValue: 4)
+        static let input = Bindings(rawValue: 8)
+        static let all: Bindings = [.status, .digest, .signature, .input]
+
+        var missing: String {
+            let names: [(Bindings, String)] = [
+                (.status, "\"@status\""), (.digest, "\"content-digest\""), (.signature, "\"signature\";req"),
+                (.input, "\"signature-input\";req"),
+            ]
+            return names.filter { !contains($0.0) }.map(\.1).joined(separator: ", ")
+        }
+    }
+}

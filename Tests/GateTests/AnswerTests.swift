@@ -1,0 +1,126 @@
+import CountersignGate
+import CountersignSchemes
+import CountersignSeal
+import CountersignWire
+import Testing
+
+/// Answers that are signed and bound to their request.
+@Suite struct AnswerTests {
+    private let body = Array("{\"code\":\"stale\"}".utf8)
+
+    @Test(
+        "an answer holds for its request, under the key that signed it", arguments: [KeyAlgorithm.hmacSHA256, .ed25519])
+    func holds(_ algorithm: KeyAlgorithm) throws {
+        let request = try request(nonce: "one")
+        let signer = try signer(algorithm)
+        let response = try response(to: request, as: signer)
+        #expect(try VerifyAnswer([signer.keyID: signer.key])(response, to: request) == .holds(signer.keyID))
+    }
+
+    @Test("it does not hold for another request, status, body or key")
+    func bound() throws {
+        let request = try request(nonce: "one")
+        let signer = try signer(.ed25519)
+        let verify = VerifyAnswer([signer.keyID: signer.key])
+        let response = try response(to: request, as: signer)
+        let other = try self.request(nonce: "two")
+        #expect(throws: Refusal.self) { try verify(response, to: other) }
+        var changed = response
+        changed.status = 200
+        #expect(throws: Refusal.self) { try verify(changed, to: request) }
+        changed = response
+        changed.message.body[2] ^= 1
+        #expect(throws: Refusal.self) { try verify(changed, to: request) }
+        let stranger = [signer.keyID: SigningKey(try PrivateKey(ed25519Seed: Secret(random: 32)))]
+        #expect(throws: Refusal.self) { try VerifyAnswer(stranger)(response, to: request) }
+        #expect(throws: Refusal.self) { try VerifyAnswer([:])(response, to: request) }
+    }
+
+    @Test(
+        "a signature that leaves out what binds it is refused",
+        arguments: [
+            "\"@status\" ", "\"content-digest\" ", "\"signature\";req ", " \"signature-input\";req",
+        ])
+    func unbound(_ part: String) throws {
+        let request = try request(nonce: "one")
+        let signer = try signer(.ed25519)
+        var fields = try #require(
+            try MessageSignatures().sign(status: 401, body: body, answering: request, as: signer, at: 1000))
+        let input = String(decoding: fields[1].value, as: UTF8.self)
+        #expect(input.contains(part))
+        fields[1] = Draft.Field("Signature-Input", input.replacing(part, with: ""))
+        let response = Response(status: 401, fields: fields, body: body)
+        let refusal = #expect(throws: Refusal.self) {
+            try VerifyAnswer([signer.keyID: signer.key])(response, to: request)
+        }
+        #expect(refusal?.detail.contains("does not cover") == true)
+    }
+
+    @Test("no signature of ours is no verdict")
+    func unsigned() throws {
+        let request = try request(nonce: "one")
+        let plain = Response(status: 200, fields: [Draft.Field("Content-Type", "text/plain")], body: body)
+        #expect(try VerifyAnswer([:])(plain, to: request) == .unsigned)
+        let foreign = Response(
+            status: 200,
+            fields: [
+                Draft.Field("Signature-Input", "a=(\"@status\");keyid=\"x\";tag=\"other\""),
+                Draft.Field("Signature", "a=:AAAA:"),
+            ], body: body)
+        #expect(try VerifyAnswer([:])(foreign, to: request) == .unsigned)
+    }
+
+    @Test("without a signature on the request there is nothing to bind to")
+    func nothingToBind() throws {
+        let request = Draft(method: "GET", target: Array("/".utf8), authority: "h.example").request()
+        let signer = try signer(.ed25519)
+        #expect(try MessageSignatures().sign(status: 401, body: body, answering: request, as: signer, at: 1) == nil)
+    }
+
+    @Test("the secret is used only where the caller's MAC held")
+    func standing() async throws {
+        let deployment = try Deployment()
+        let good = try deployment.signed(.messageSignatures, nonce: "n1")
+        #expect(await deployment.gate.standing(of: good).shared?.keyID == deployment.messages.keyID)
+        var bad = good
+        bad.head[good.path.range.lowerBound + 1] ^= 1
+        let standing = await deployment.gate.standing(of: bad)
+        #expect(standing.shared == nil)
+        #expect(standing.release?.app == "shop")
+    }
+
+    @Test("what Accept-Signature asks for is what the gate takes")
+    func asked() throws {
+        var draft = Draft(method: "POST", target: Array("/".utf8), authority: "h.example")
+        draft.set("Content-Type", "text/plain")
+        draft.body = body
+        let keyID = try #require(KeyID("a\"b\\c"))
+        let text = MessageSignatures.request(
+            for: draft.request(), alsoCovering: ["x-tenant", "content-type"], keyID: keyID, nonce: "n")
+        #expect(
+            text == #"app=("@method" "@authority" "@path" "@query" "countersign-release" "content-digest" "#
+                + #""content-type" "x-tenant");created;nonce="n";keyid="a\"b\\c";tag="countersign""#)
+        let bytes = Array(text.utf8)
+        try StructuredField.checkDictionary(bytes.span)
+    }
+
+    private func request(nonce: String) throws -> Request {
+        var draft = Draft(method: "GET", target: Array("/a".utf8), authority: "h.example")
+        let keyID = try #require(KeyID("r_caller"))
+        let credentials = Credentials(keyID: keyID, key: SigningKey(secret("a secret")))
+        try MessageSignatures().sign(&draft, as: credentials, at: 1000, nonce: nonce)
+        return draft.request()
+    }
+
+    private func signer(_ algorithm: KeyAlgorithm) throws -> Credentials {
+        let keyID = try #require(KeyID("authority"))
+        let key = algorithm == .hmacSHA256 ? SigningKey(secret("a secret")) : try TestKeys.privateKey(algorithm)
+        return Credentials(keyID: keyID, key: key)
+    }
+
+    private func response(to request: Request, as signer: Credentials) throws -> Response {
+        let fields = try MessageSignatures().sign(
+            status: 401, body: body, answering: request, as: signer, at: 1000)
+        return Response(status: 401, fields: try #require(fields), body: body)
+    }
+}

@@ -1,0 +1,70 @@
+import CountersignGate
+import CountersignSchemes
+import CountersignSeal
+import CountersignWire
+import Testing
+
+/// Requests that bear several signatures.
+@Suite struct ChoiceTests {
+    @Test(
+        "the policy's label decides, else the tag, else there must be one",
+        arguments: [
+            Row(label: nil, labels: ["a"], tags: [nil], code: nil),
+            Row(label: nil, labels: ["a", "b"], tags: [nil, nil], code: .malformed),
+            Row(label: "a", labels: ["a", "b"], tags: [nil, nil], code: nil),
+            Row(label: "b", labels: ["a", "b"], tags: [nil, nil], code: nil),
+            Row(label: "c", labels: ["a", "b"], tags: [nil, nil], code: .unsigned),
+            Row(label: "b", labels: ["a", "b"], tags: ["countersign", nil], code: nil),
+            Row(label: "b", labels: ["a", "b"], tags: ["countersign", "proxy"], code: nil),
+            Row(label: nil, labels: ["a", "b"], tags: ["proxy", nil], code: nil),
+            Row(label: nil, labels: ["a", "b"], tags: ["countersign", nil], code: nil),
+        ])
+    func decides(_ row: Row) async throws {
+        let deployment = try Deployment { $0.signatureLabel = row.label }
+        let request = try sign(row, deployment, breaking: nil)
+        #expect(await deployment.refusal(of: request)?.code == row.code)
+    }
+
+    @Test("the other signature is not looked at", arguments: ["a", "b"])
+    func onlyThatOne(_ label: String) async throws {
+        let row = Row(label: label, labels: ["a", "b"], tags: [nil, nil], code: nil)
+        let deployment = try Deployment { $0.signatureLabel = label }
+        let other = label == "a" ? "b" : "a"
+        #expect(await deployment.refusal(of: try sign(row, deployment, breaking: other)) == nil)
+        let broken = try sign(row, deployment, breaking: label)
+        #expect(await deployment.refusal(of: broken)?.code == .badSignature)
+    }
+
+    struct Row: Sendable {
+        var label: String?
+        var labels: [String]
+        var tags: [String?]
+        var code: Refusal.Code?
+    }
+
+    /// One request with a signature for each label, all under the same key; the MAC of one may be broken.
+    private func sign(_ row: Row, _ deployment: Deployment, breaking broken: String?) throws -> Request {
+        var inputs: [String] = []
+        var signatures: [String] = []
+        var draft = Draft(method: "GET", target: Array("/".utf8), authority: Deployment.authority)
+        for (label, tag) in zip(row.labels, row.tags) {
+            try MessageSignatures().sign(&draft, as: deployment.messages, at: Deployment.now, nonce: "n-\(label)")
+            var input = String(
+                decoding: draft.fields.first { $0.name == "Signature-Input" }?.value ?? [], as: UTF8.self)
+            input.replace(";tag=\"countersign\"", with: tag.map { ";tag=\"\($0)\"" } ?? "")
+            draft.set("Signature-Input", input)
+            let request = draft.request()
+            var workspace = Workspace()
+            let claim = try #require(try MessageSignatures().claim(in: request, labelled: "app", &workspace))
+            try MessageSignatures().spell(claim, request, &workspace)
+            var mac = try deployment.messages.key.sign(workspace.text)
+            if label == broken { mac[0] ^= 1 }
+            inputs.append("\(label)=\(input.dropFirst(4))")
+            signatures.append("\(label)=:\(Base64.encode(mac.span, .standard)):")
+            draft.fields.removeAll { $0.name == "Signature-Input" || $0.name == "Signature" }
+        }
+        draft.set("Signature-Input", inputs.joined(separator: ", "))
+        draft.set("Signature", signatures.joined(separator: ", "))
+        return draft.request()
+    }
+}

@@ -1,0 +1,128 @@
+import CountersignSchemes
+import CountersignWire
+import Testing
+
+/// What a component is worth, and what is none.
+@Suite struct ComponentTests {
+    @Test("the RFC's examples", arguments: try Vectors.load("message-signatures/components.json", as: Example.self))
+    func examples(_ example: Example) throws {
+        #expect(try example.message.value(of: example.component) == example.value)
+    }
+
+    @Test(
+        "structured fields are written anew",
+        arguments: [
+            ("\"repr-digest\";sf", "Repr-Digest", "sha-512=:AAAA:,   a=?1;x=1.50;y", "sha-512=:AAAA:, a;x=1.5;y"),
+            ("\"priority\";sf", "Priority", "u=01,  i", "u=1, i"),
+            ("\"cache-status\";sf", "Cache-Status", "a;hit;fwd=miss,b; ttl=-010", "a;hit;fwd=miss, b;ttl=-10"),
+            ("\"client-cert\";sf", "Client-Cert", ":AAAA: ", ":AAAA:"),
+        ])
+    func structured(_ row: (component: String, name: String, value: String, canonical: String)) throws {
+        #expect(try Message([(row.name, row.value)]).value(of: row.component) == row.canonical)
+    }
+
+    @Test("what is refused, with a reason", arguments: refused)
+    func refuses(_ row: (component: String, target: String, fields: [[String]])) {
+        let refusal = #expect(throws: Refusal.self) {
+            try Message(row.fields.map { ($0[0], $0[1]) }, target: row.target).value(of: row.component)
+        }
+        #expect(refusal?.code == .badSignature || refusal?.code == .malformed)
+        #expect(refusal?.detail.isEmpty == false)
+    }
+
+    @Test("each component once, whatever the order of its parameters")
+    func once() throws {
+        let message = Message([("Example-Dict", "a=1, b=2")], target: "/?x=1")
+        for pair in [
+            "\"example-dict\";key=\"a\" \"example-dict\";key=\"a\"",
+            "\"@query-param\";name=\"x\" \"@query-param\";name=\"x\"",
+            "\"example-dict\";bs \"example-dict\";bs", "\"example-dict\";sf;key=\"a\" \"example-dict\";key=\"a\";sf",
+        ] {
+            #expect(throws: Refusal.self) { try message.base(of: pair) }
+        }
+        let base = try message.base(of: "\"example-dict\";key=\"a\" \"example-dict\";key=\"b\" \"example-dict\"")
+        #expect(
+            base.hasPrefix("\"example-dict\";key=\"a\": 1\n\"example-dict\";key=\"b\": 2\n\"example-dict\": a=1, b=2\n")
+        )
+    }
+
+    @Test("one member, or one parameter, does not stand for the whole")
+    func partial() throws {
+        let message = Message([("Content-Digest", "sha-256=:AAAA:")], target: "/?x=1")
+        var workspace = Workspace()
+        let input = "\"content-digest\";key=\"sha-256\" \"@query-param\";name=\"x\""
+        let claim = try #require(try MessageSignatures().claim(in: message.request(covering: input), &workspace))
+        #expect(claim.shortfalls.contains(.query))
+        #expect(claim.coveredFields == .only(0))
+    }
+
+    private static let refused: [(component: String, target: String, fields: [[String]])] = [
+        ("\"@status\"", "/", []), ("\"@nothing\"", "/", []), ("\"@method\";req", "/", []), ("\"@path\";sf", "/", []),
+        ("\"x\";tr", "/", [["X", "1"]]), ("\"x\";unknown", "/", [["X", "1"]]), ("\"x\";sf", "/", [["X", "1"]]),
+        ("\"x\";bs;sf", "/", [["X", "1"]]), ("\"x\";bs;key=\"a\"", "/", [["X", "a=1"]]),
+        ("\"x\";sf=?0", "/", [["X", "1"]]),
+        ("\"x\";key", "/", [["X", "a=1"]]), ("\"x\";key=\"b\"", "/", [["X", "a=1"]]),
+        ("\"x\";key=\"a\"", "/", [["X", "a=1, a=2"]]), ("\"x\";key=\"a\"", "/", [["X", "=1"]]),
+        ("\"x\";name=\"a\"", "/", [["X", "1"]]), ("\"@query-param\"", "/?a=1", []),
+        ("\"@query-param\";name=\"b\"", "/?a=1", []), ("\"@query-param\";name=\"a\"", "/", []),
+        ("\"@query-param\";name=\"a\"", "/?a=1&a=2", []), ("\"@query-param\";name=\"a\"", "/?a=1&%61=2", []),
+        ("\"@query-param\";name=\"a\"", "/?a=%FF", []), ("\"@query-param\";name=\"a\"", "/?a=%zz", []),
+        ("\"content-digest\";sf", "/", [["Content-Digest", "sha-256=:AAB=:"]]),
+        ("\"content-digest\";sf", "/", [["Content-Digest", "a=1, a=2"]]),
+        ("\"content-digest\";sf", "/", [["Content-Digest", "a=1;x;x"]]),
+    ]
+}
+
+struct Example: Decodable, Sendable, CustomTestStringConvertible {
+    var name: String
+    var method: String
+    var transport: String
+    var authority: String
+    var target: String
+    var fields: [[String]]
+    var component: String
+    var value: String
+
+    var testDescription: String { name }
+
+    var message: Message {
+        Message(
+            fields.map { ($0[0], $0[1]) }, method: method, target: target, authority: authority,
+            transport: transport == "http" ? .plain : .tls)
+    }
+}
+
+/// A request of which one wants to know what a signature base says.
+struct Message {
+    private var draft: Draft
+
+    init(
+        _ fields: [(String, String)], method: String = "GET", target: String = "/", authority: String = "h.example",
+        transport: Request.Transport = .tls
+    ) {
+        draft = Draft(method: method, target: Array(target.utf8), authority: authority, transport: transport)
+        draft.fields = fields.map { Draft.Field($0.0, $0.1) }
+    }
+
+    func request(covering components: String) -> Request {
+        var draft = draft
+        draft.set("Signature-Input", "a=(\(components));keyid=\"k\"")
+        draft.set("Signature", "a=:AAAA:")
+        return draft.request()
+    }
+
+    func base(of components: String) throws -> String {
+        let request = request(covering: components)
+        var workspace = Workspace()
+        let claim = try #require(try MessageSignatures().claim(in: request, &workspace))
+        try MessageSignatures().spell(claim, request, &workspace)
+        return workspace.text.shown
+    }
+
+    func value(of component: String) throws -> String {
+        let base = try base(of: component)
+        try #require(base.hasPrefix("\(component): "))
+        let value = base.dropFirst(component.count + 2)
+        return String(value.prefix { $0 != "\n" })
+    }
+}

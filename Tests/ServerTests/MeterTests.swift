@@ -1,0 +1,105 @@
+import CountersignAuthority
+import CountersignGate
+import CountersignSchemes
+import CountersignSeal
+import CountersignWire
+import Testing
+
+@testable import CountersignServer
+
+@Suite struct MeterTests {
+    private func release(_ id: String) throws -> ReleaseKey {
+        ReleaseKey(
+            id: try #require(KeyID(id)), app: "demo", platform: "ios", version: id, scheme: .formMD5, policy: Policy(),
+            key: SigningKey(Secret(random: 32)))
+    }
+
+    private func subject(_ release: String, _ outcome: MeterOutcome) -> MeterEntry.Subject {
+        let isKnown = !release.isEmpty
+        return MeterEntry.Subject(
+            app: isKnown ? "demo" : "", release: release, scheme: isKnown ? "form-md5" : "", outcome: outcome)
+    }
+
+    @Test func loopsAddUp() throws {
+        let meter = Meter()
+        let loops = [Tally(meter), Tally(meter)]
+        let (first, second) = (try release("r_1"), try release("r_2"))
+        for loop in loops {
+            for _ in 0..<3 { loop.accept(first, under: .current) }
+            loop.accept(first, under: .next)
+            loop.refuse(.stale, named: second)
+            loop.refuse(.unsigned, named: nil)
+        }
+        // As after a reload, when the same release is another object.
+        loops[0].accept(try release("r_1"), under: .current)
+        #expect(
+            meter.totals() == [
+                subject("r_1", .accepted): 7, subject("r_1", .acceptedUnderNextKey): 2,
+                subject("r_2", .refused(.stale)): 2, subject("", .refused(.unsigned)): 2,
+            ])
+    }
+
+    @Test("each code has a cell of its own, and a name that is read back", arguments: Refusal.Code.allCases)
+    func codes(_ code: Refusal.Code) throws {
+        let meter = Meter()
+        Tally(meter).refuse(code, named: nil)
+        #expect(meter.totals() == [subject("", .refused(code)): 1])
+        #expect(MeterOutcome(name: MeterOutcome.refused(code).name) == .refused(code))
+    }
+
+    @Test func whatTheStoreDoesNotTakeGoesWithTheNextTime() throws {
+        let meter = Meter()
+        let store = Book()
+        let tally = Tally(meter)
+        let release = try release("r_1")
+        var ledger = MeterLedger(meter, store)
+        tally.accept(release, under: .current)
+        try ledger.write(at: 86_400)
+        try ledger.write(at: 86_402)
+        tally.accept(release, under: .current)
+        store.fails = true
+        #expect(throws: Fault.self) { try ledger.write(at: 86_404) }
+        tally.accept(release, under: .current)
+        store.fails = false
+        try ledger.write(at: 2 * 86_400)
+        #expect(
+            store.entries == [
+                MeterEntry(subject: subject("r_1", .accepted), day: 1, count: 1, lastSeen: 86_400),
+                MeterEntry(subject: subject("r_1", .accepted), day: 2, count: 2, lastSeen: 2 * 86_400),
+            ])
+        #expect(store.forgotten == [1 - MeterLedger.keptDays, 2 - MeterLedger.keptDays], "once a day")
+    }
+
+    @Test func labelsAreEscaped() {
+        var page = Exposition()
+        page.describe("m", .counter, "Help.")
+        page.sample("m", [("a", "b\"c\\d\ne"), ("é", "ü")], 3)
+        page.add("n", .gauge, "Other.", -1)
+        #expect(
+            page.text == """
+                # HELP m Help.
+                # TYPE m counter
+                m{a="b\\"c\\\\d\\ne",é="ü"} 3
+                # HELP n Other.
+                # TYPE n gauge
+                n -1
+
+                """)
+    }
+}
+
+/// A store that keeps what it is given, in order. Used by one thread.
+private final class Book: MeterStore, @unchecked Sendable {
+    var entries: [MeterEntry] = []
+    var forgotten: [Int64] = []
+    var fails = false
+
+    func add(_ entries: [MeterEntry]) throws(Fault) {
+        if fails { throw Fault(.unreachable, "the disk is full") }
+        self.entries += entries
+    }
+
+    func meter(since day: Int64) throws(Fault) -> [MeterEntry] { entries.filter { $0.day >= day } }
+    func forgetMeter(before day: Int64) throws(Fault) { forgotten.append(day) }
+    func close() {}
+}
