@@ -93,7 +93,10 @@ let package = Package(
 if Context.environment["COUNTERSIGN_FUZZ"] == "1" {
     package.targets.append(
         .executableTarget(
-            name: "fuzz", dependencies: ["CountersignHTTP", "CountersignSchemes", "CountersignSeal", "CountersignWire"],
+            name: "fuzz",
+            dependencies: [
+                "CountersignHTTP", "CountersignAuthority", "CountersignSchemes", "CountersignSeal", "CountersignWire",
+            ],
             path: "Fuzz",
             exclude: ["Seeds"],
             swiftSettings: settings))
