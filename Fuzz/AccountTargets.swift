@@ -2,6 +2,7 @@
 // comes in pieces, and nothing that was taken is out of bounds.
 import CountersignAuthority
 import CountersignSchemes
+import CountersignSeal
 import CountersignWire
 
 @Sendable func fuzzAccountName(_ bytes: Span<UInt8>) {

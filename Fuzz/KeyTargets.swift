@@ -6,10 +6,11 @@ import CountersignWire
 @Sendable func fuzzPEM(_ bytes: Span<UInt8>) {
     for algorithm in [nil, KeyAlgorithm.rsaPSS] {
         guard let key = try? PublicKey(pem: bytes, algorithm: algorithm) else { continue }
-        guard let again = try? PublicKey(der: key.der.span, algorithm: key.algorithm) else {
+        let der = key.der
+        guard let again = try? PublicKey(der: der.span, algorithm: key.algorithm) else {
             preconditionFailure("a key that is read cannot be written")
         }
-        precondition(again.der == key.der && again.algorithm == key.algorithm)
+        precondition(again.der == der && again.algorithm == key.algorithm)
         precondition(key.verify(bytes, of: bytes) == .different)
     }
 }
@@ -26,7 +27,8 @@ import CountersignWire
         precondition(once.span.matches(twice.span))
         guard kind == .dictionary else { continue }
         let key: [UInt8] = [UInt8(ascii: "a")]
-        var (left, right) = (ByteBuffer(), ByteBuffer())
+        var left = ByteBuffer()
+        var right = ByteBuffer()
         let inFirst = try? StructuredField.append(member: key.span, of: bytes, to: &left)
         let inSecond = try? StructuredField.append(member: key.span, of: once.span, to: &right)
         precondition(inFirst == inSecond && left.span.matches(right.span))

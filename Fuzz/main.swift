@@ -6,6 +6,7 @@ import Glibc
 let targets: [String: @Sendable (Span<UInt8>) -> Void] = [
     "head": fuzzHead, "answer": fuzzAnswer, "chunks": fuzzChunks, "fields": fuzzStructuredField, "form": fuzzForm,
     "json": fuzzJSON, "claims": fuzzClaims, "sigv4": fuzzSigV4, "pem": fuzzPEM, "canonical": fuzzCanonical,
+    "members": fuzzMembers, "auth": fuzzAuth,
     "account-name": fuzzAccountName, "import": fuzzImport,
     "planted": fuzzPlanted,
 ]

@@ -6,7 +6,7 @@ import CountersignWire
 /// same work.
 package struct KeyRing: Sendable {
     private let source: any KeySource
-    private let decoy = SigningKey(Secret(random: 32))
+    private let decoys = Decoys()
 
     package init(_ source: any KeySource) { self.source = source }
 
@@ -16,7 +16,7 @@ package struct KeyRing: Sendable {
             if let release = try await source.key(for: claim.keyID), release.scheme == claim.scheme {
                 return Candidate(key: release.key, nextKey: release.nextKey, release: release)
             }
-            return Candidate(key: decoy, nextKey: nil, release: nil)
+            return Candidate(key: decoys.key(for: claim), nextKey: nil, release: nil)
         } catch {
             throw Refusal(.unavailable, "keys: \(error.message)", retryAfter: 5)
         }

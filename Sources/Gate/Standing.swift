@@ -36,9 +36,9 @@ extension Gate {
             guard candidate.release != nil, let scheme = schemes.scheme(named: claim.scheme) else { return standing }
             work.space.publicURL = candidate.release?.allowance.publicURL
             try scheme.spell(claim, request, &work.space)
-            for key in [candidate.key, candidate.nextKey].compactMap(\.self)
-            where key.publicKey == nil && Verify.compare(claim, key, work.space) == .equal {
-                standing.shared = Credentials(keyID: claim.keyID, key: key)
+            let signer = try Verify.signer(of: claim, request, scheme, candidate, &work.space)
+            if let signer, signer.publicKey == nil {
+                standing.shared = Credentials(keyID: claim.keyID, key: signer)
             }
         } catch {
             // Whatever is wrong with it, that much is known.

@@ -30,6 +30,9 @@ package enum Form {
 
         package init() {}
 
+        /// Begins at the pair that starts at `position`.
+        package init(at position: Int) { self.position = position }
+
         /// The next pair; nil at the end.
         package mutating func next(in text: borrowing Span<UInt8>) throws(Problem) -> Pair? {
             // A text that ends in "&" has an empty pair last: one step beyond its end.

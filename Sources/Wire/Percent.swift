@@ -1,5 +1,5 @@
 /// Percent-encoding. Source: RFC 3986 §2.1.
-package enum Percent {
+@usableFromInline package enum Percent {
     /// The byte that the two hexadecimal digits at `index` stand for, in either case; nil where there are none.
     package static func byte(in text: borrowing Span<UInt8>, at index: Int) -> UInt8? {
         guard index >= 0, text.count - index >= 2 else { return nil }
@@ -39,12 +39,19 @@ package enum Percent {
     }
 
     /// Source: RFC 3986 §2.3.
-    package static func isUnreserved(_ byte: UInt8) -> Bool {
-        if ASCII.isLetter(byte) || ASCII.isDigit(byte) { return true }
-        switch byte {
-        case UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "~"): return true
-        default: return false
-        }
+    @inlinable package static func isUnreserved(_ byte: UInt8) -> Bool {
+        // Two words of bits, one for each half of ASCII.
+        let low: UInt64 = 0x03FF_6000_0000_0000
+        let high: UInt64 = 0x47FF_FFFE_87FF_FFFE
+        guard byte < 0x80 else { return false }
+        return ((byte < 0x40 ? low : high) >> UInt64(byte & 0x3F)) & 1 == 1
+    }
+
+    /// Where the run of unreserved characters ends that begins at `start`.
+    @inlinable package static func endOfUnreserved(in text: borrowing Span<UInt8>, from start: Int) -> Int {
+        var end = start
+        while end < text.count, isUnreserved(text[end]) { end += 1 }
+        return end
     }
 
     private static func digit(_ byte: UInt8) -> UInt8? {

@@ -20,6 +20,17 @@ extension Span<UInt8> {
         return true
     }
 
+    /// Where `byte` is first met at or after `start`; nil where it is not. The C library looks at many bytes at once.
+    package func firstIndex(of byte: UInt8, from start: Int) -> Int? {
+        guard start >= 0, start < count else { return nil }
+        return withUnsafeBufferPointer { bytes in
+            guard let base = bytes.baseAddress, let found = memchr(base + start, CInt(byte), bytes.count - start) else {
+                return nil
+            }
+            return found - UnsafeMutableRawPointer(mutating: base)
+        }
+    }
+
     /// The bytes as text, for people and logs; ill-formed UTF-8 is replaced.
     package var text: String { withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) } }
 }

@@ -122,6 +122,30 @@ import Testing
         }
     }
 
+    @Test func publicKeysAreKeptAsWhatTheyAre() throws {
+        let folder = TemporaryFolder()
+        let app = try #require(AppName("demo"))
+        let pair = try PrivateKey(random: .ed25519)
+        let first = try deployment(folder.data)
+        _ = try first.addApp(app, settings: [], at: 5)
+        var pairDraft = try draft(app, id: "r_pair")
+        pairDraft.publicKey = pair.publicKey
+        _ = try first.addRelease(pairDraft, at: 6)
+        let shared = try first.addRelease(draft(app, id: "r_shared", version: "2.0"), at: 6).release
+        var misfit = try draft(app, id: "r_form", version: "3.0", scheme: .formMD5)
+        misfit.publicKey = pair.publicKey
+        #expect(throws: Fault.self) { try first.addRelease(misfit, at: 6) }
+
+        let again = try deployment(folder.data)
+        var release = try again.release(pairDraft.id)
+        #expect(try again.key(of: release).publicKey?.der == pair.publicKey.der)
+        #expect(try again.key(of: release).algorithm == .ed25519)
+        #expect(try again.key(of: shared).publicKey == nil)
+        // A secret put in the row of a public key, or back: neither opens.
+        release.sealedSecret = shared.sealedSecret
+        #expect(throws: Fault.self) { try again.key(of: release) }
+    }
+
     @Test func oneAnswerKeyForAll() throws {
         let folder = TemporaryFolder()
         let app = try #require(AppName("demo"))

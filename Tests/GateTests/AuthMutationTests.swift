@@ -65,7 +65,9 @@ import Testing
         #expect(await deployment.refusal(of: request) == nil)
     }
 
-    @Test("an old request of auth-v2 and auth-v4 with a new timestamp is accepted", arguments: [SchemeName.authV2, .authV4])
+    @Test(
+        "an old request of auth-v2 and auth-v4 with a new timestamp is accepted",
+        arguments: [SchemeName.authV2, .authV4])
     func oldWithNewTime(_ name: SchemeName) async throws {
         let deployment = try Deployment()
         let old = try deployment.signed(name, at: Deployment.now - 3 * 86_400, nonce: "")
@@ -104,7 +106,8 @@ import Testing
     ) throws -> Request {
         let letters = Array("abcdefghijklmnopqrstuvwxyzABCXYZ0123456789-._~")
         func word(_ lengths: ClosedRange<Int>) -> String {
-            String((0..<Int.random(in: lengths, using: &random)).map { _ in letters.randomElement(using: &random) ?? "x" })
+            String(
+                (0..<Int.random(in: lengths, using: &random)).map { _ in letters.randomElement(using: &random) ?? "x" })
         }
         let count = Int.random(in: 1...4, using: &random)
         return try deployment.signed(name, nonce: "") {
@@ -117,7 +120,9 @@ import Testing
                 $0.body = Array(form.utf8)
             }
             if name == .authV4 {
-                let values = ["null", "true", "false", "-1.5e3", "\"\(word(0...9))\"", "[1, \"a\"]", "{ }", "{\"B\":[]}"]
+                let values = [
+                    "null", "true", "false", "-1.5e3", "\"\(word(0...9))\"", "[1, \"a\"]", "{ }", "{\"B\":[]}",
+                ]
                 let members = (0..<count).map { "\"n\($0)\" :\(values.randomElement(using: &random) ?? "0")" }
                 $0.body = Array("{\(members.joined(separator: ", "))}".utf8)
             }

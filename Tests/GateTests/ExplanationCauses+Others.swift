@@ -63,6 +63,12 @@ extension CauseRow {
             }
             mistaken.text = { $0.split(separator: "\n").dropLast().joined(separator: "\n") + "\n" + canonical }
         },
+        CauseRow("old-string-to-sign", .sigV4) {
+            $0.mac = { _, secret in
+                let text = "POST\napi.example.com:8443\n/a%20b/c%2Fd/\na=%2f&b=1&flag&q=c+d%20e"
+                return OtherHash.sha256.hmac(key: secret.span, Array(text.utf8).span)
+            }
+        },
         CauseRow("key-derivation", .sigV4) { $0.mac = { OtherHash.sha256.hmac(key: $1.span, $0.span) } },
         CauseRow("host-without-port", .sigV4) { $0.seen.authority = "api.example.com" },
         CauseRow("header-added", .sigV4) {

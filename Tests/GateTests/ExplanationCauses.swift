@@ -30,7 +30,6 @@ struct CauseRow: Sendable, CustomTestStringConvertible {
             CauseRow("secret-quoted", scheme) { $0.secret = [0x22] + $0.secret + [0x22] },
             CauseRow("secret-case", scheme) { $0.secret = Array("THE SECRET OF RELEASE 1".utf8) },
             CauseRow("secret-prefixed", scheme) { $0.secret = Array("text:".utf8) + $0.secret },
-            CauseRow("secret-empty", scheme) { $0.secret = [] },
             CauseRow("secret-of-another-release", scheme) { $0.secret = Array("the secret of release 2".utf8) },
             CauseRow("base64-of-hex", scheme) {
                 $0.encoded = { Base64.encode(Array(Hex.encode($0.span).utf8).span, .standard) }

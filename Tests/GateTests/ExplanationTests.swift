@@ -1,7 +1,8 @@
-import CountersignGate
+@testable import CountersignGate
 import CountersignSchemes
 import CountersignSeal
 import CountersignWire
+import Glibc
 import Testing
 
 @Suite struct ExplanationTests {
@@ -18,9 +19,38 @@ import Testing
         #expect(explanation.cause.map { $0.sentence.isEmpty || $0.remedy.isEmpty } == false)
     }
 
-    @Test func manyCausesAreTested() {
-        let codes = Set(CauseRow.all.map(\.cause).filter { !$0.contains("+") })
-        #expect(codes.count >= 50)
+    @Test func eachMistakeIsTestedInEachSchemeThatItIsPeculiarTo() {
+        let tested = Set(CauseRow.all.flatMap { $0.cause.split(separator: "+").map(String.init) })
+        #expect(Set(Mistake.all.map(\.code)).subtracting(tested) == [])
+        for mistake in Mistake.all where mistake.schemes.count == 1 {
+            #expect(
+                CauseRow.all.contains { $0.cause.hasPrefix(mistake.code) && mistake.schemes.contains($0.scheme) },
+                "\(mistake.code)")
+        }
+    }
+
+    @Test func eachCauseIsDocumented() throws {
+        let folder = #filePath.split(separator: "/").dropLast(3).joined(separator: "/")
+        let file = try #require(fopen("/\(folder)/docs/explain.md", "r"))
+        defer { fclose(file) }
+        var bytes = [UInt8](repeating: 0, count: 1 << 16)
+        let count = fread(&bytes, 1, bytes.count, file)
+        let text = String(decoding: bytes[..<count], as: UTF8.self)
+        let codes = Mistake.all.map(\.code) + CauseRow.all.flatMap { $0.cause.split(separator: "+").map(String.init) }
+        #expect(Set(codes).filter { !text.contains("`\($0)`") } == [])
+    }
+
+    @Test("an all-zero key is as good as none, and anybody's", arguments: SchemeName.allCases)
+    func nobodysKeys(_ scheme: SchemeName) throws {
+        for guess in [[], [UInt8](repeating: 0, count: 32), Array("r_test".utf8)] {
+            var mistaken = Mistaken(scheme)
+            mistaken.secret = guess
+            #expect(explain(try mistaken.request(), scheme).cause == nil)
+        }
+        guard scheme != .formMD5 else { return }
+        var mistaken = Mistaken(scheme)
+        mistaken.mac = { text, _ in OtherHash.sha256.digest(text.span) }
+        #expect(explain(try mistaken.request(), scheme).cause == nil)
     }
 
     @Test("what holds is accepted, stage by stage", arguments: [SchemeName.messageSignatures, .formMD5])

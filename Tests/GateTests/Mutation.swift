@@ -114,7 +114,8 @@ enum Mutation {
         case .jsonSpelling: return rebuilt(request, body: { _ in #" { "A" : "\u0078" } "# })
         case .body: return rebuilt(request, body: { $0 + "another" })
         case .signatureParameters:
-            return rebuilt(request, timestamp: "1800000100", target: { $0.replacing("=1800000000", with: "=1800000100") })
+            return rebuilt(
+                request, timestamp: "1800000100", target: { $0.replacing("=1800000000", with: "=1800000100") })
         default: return nil
         }
     }

@@ -1,6 +1,7 @@
 """The meter: every request is counted once, where it belongs, and the figures outlive the server."""
 
 import json
+import pathlib
 import signal
 import time
 
@@ -142,3 +143,19 @@ def test_wrong_use(tmp_path):
     ]:
         done = run(*arguments, "--data", gateway.data)
         assert (done.returncode, named in done.err) == (status, True), (arguments, done.err)
+
+
+def test_a_change_is_seen_after_the_meter_has_written(tmp_path):
+    """The meter's thread has a connection of its own. Opening it must not cost the first one its locks: a command that
+    took itself for the last user of the file would delete the journal that the server goes on reading."""
+    with Gateway(tmp_path / "data", "--tls", "off") as gateway:
+        gateway.add_app()
+        key = gateway.add_release()
+        assert gateway.send(key.request()).status == 200
+        eventually(lambda: counted(gateway), {"1.0": (1, {})})
+        gateway.admin("app", "policy", "demo", "--set", "schemes=form-md5")
+        assert gateway.send(key.request()).status == 403
+        files = [path.readlink() for path in pathlib.Path(f"/proc/{gateway.process.pid}/fd").iterdir()
+                 if path.is_symlink()]
+        assert any(str(path).endswith("countersign.db-wal") for path in files), files
+        assert not [path for path in files if str(path).endswith("(deleted)")]

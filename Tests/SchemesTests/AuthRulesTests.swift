@@ -18,6 +18,14 @@ import Testing
         #expect(code(of: draft) == row.code)
     }
 
+    @Test("a second Content-Type does not hide a form")
+    func twoTypes() {
+        var draft = Draft(method: "POST", target: Array("/call?\(Self.v1)".utf8), authority: "h.example")
+        draft.body = Array("admin=1".utf8)
+        draft.fields = [Draft.Field("Content-Type", "text/plain"), Draft.Field("Content-Type", Self.form)]
+        #expect(code(of: draft) == .malformed)
+    }
+
     @Test("a large form may be signed inside; a large body of another kind is not")
     func large() {
         for (type, trace) in [("application/x-www-form-urlencoded", Trace.outOfReach), ("text/plain", .absent)] {
@@ -142,6 +150,7 @@ import Testing
         ("/call", form, v1, nil), ("/call", "\(form); charset=utf-8", v2, nil), ("/call?", form, v1, nil),
         ("/call?x=1", form, v1, .malformed), ("/call?\(v1)", form, v1, .malformed),
         ("/call?\(v1)", form, "x=1", .malformed), ("/call?\(v2)", form, "x=1", .malformed),
+        ("/call?\(v1)", "\(form),text/plain", "x=1", .malformed),
         ("/call?\(v1)&body_md5=\(String(repeating: "a", count: 32))", form, "x=1", nil),
         ("/call?\(v1)", "application/json", "{}", nil), ("/call?\(v2)", "application/json", v1, nil),
         ("/call", "application/json", v1, .unsigned), ("/call?\(v1)", form, "", nil),
@@ -165,10 +174,13 @@ import Testing
         (#"{"a":1,"a":2}"#, nil), (#"{"a":1,"A":2}"#, nil), (#"{"a":1,"\u0061":2}"#, nil), (#"{"a":"\ud83d"}"#, nil),
         (#"{"a":"\ud83d\u0041"}"#, nil), (#"{"a":"\ude00"}"#, nil), (#"{"a":"\u0000"}"#, nil), (#"{"\u0000":1}"#, nil),
         (#"{"a":01}"#, nil), (#"{"a":1.}"#, nil), (#"{"a":+1}"#, nil), (#"{"a":tru}"#, nil), (#"{"a":1,}"#, nil),
-        (#"{"a":1}x"#, nil), (#"{"a":1"#, nil), (#"{"a"}"#, nil), (#"{a:1}"#, nil), ("[1]", nil), ("1", nil), (" ", nil),
+        (#"{"a":1}x"#, nil), (#"{"a":1"#, nil), (#"{"a"}"#, nil), (#"{a:1}"#, nil), ("[1]", nil), ("1", nil),
+        (" ", nil),
         ("{\"a\":\"\t\"}", nil), (#"{"a":"\x"}"#, nil), (#"{"a":[1,]}"#, nil), (#"{"a":[1}"#, nil),
-        (#"{"a":\#(String(repeating: "[", count: 63))1\#(String(repeating: "]", count: 63))}"#,
-            "a=\(String(repeating: "%5B", count: 63))1\(String(repeating: "%5D", count: 63))"),
+        (
+            #"{"a":\#(String(repeating: "[", count: 63))1\#(String(repeating: "]", count: 63))}"#,
+            "a=\(String(repeating: "%5B", count: 63))1\(String(repeating: "%5D", count: 63))"
+        ),
         (#"{"a":\#(String(repeating: "[", count: 64))1\#(String(repeating: "]", count: 64))}"#, nil),
         ("{\((0...256).map { "\"k\($0)\":1" }.joined(separator: ","))}", nil),
     ]

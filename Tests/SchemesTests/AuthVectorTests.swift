@@ -21,7 +21,8 @@ import Testing
 
     private func check(_ call: SignedParameters, _ scheme: some Scheme) throws {
         // As it is sent: in the query, and in a form body where there is no other.
-        var received = Draft(method: call.method, target: Array("\(call.path)?\(call.form)".utf8), authority: "h.example")
+        var received = Draft(
+            method: call.method, target: Array("\(call.path)?\(call.form)".utf8), authority: "h.example")
         received.body = Array(call.body.utf8)
         try expect(call.signature, call.stringToSign, received.request(), scheme, call.secret)
         if call.body.isEmpty {

@@ -46,6 +46,15 @@ import Testing
         )
     }
 
+    @Test("a bound on what is parsed before anybody is known")
+    func bounded() throws {
+        let keys = (0..<17).map { "k\($0)" }
+        let message = Message([("X", keys.map { "\($0)=1" }.joined(separator: ", "))])
+        let components = keys.map { "\"x\";key=\"\($0)\"" }
+        #expect(throws: Never.self) { _ = try message.base(of: components.dropLast().joined(separator: " ")) }
+        #expect(throws: Refusal.self) { try message.base(of: components.joined(separator: " ")) }
+    }
+
     @Test("one member, or one parameter, does not stand for the whole")
     func partial() throws {
         let message = Message([("Content-Digest", "sha-256=:AAAA:")], target: "/?x=1")

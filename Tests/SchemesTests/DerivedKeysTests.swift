@@ -31,7 +31,12 @@ import Testing
         }
     }
 
-    @Test("a text that names no scope has no MAC", arguments: ["", "a\nb\nc", "AWS4-HMAC-SHA256\n20270115T080000Z\na/b/c\n", "AWS4-HMAC-SHA256\n20270115T080000Z\na/b/c/d/e\n"])
+    @Test(
+        "a text that names no scope has no MAC",
+        arguments: [
+            "", "a\nb\nc", "AWS4-HMAC-SHA256\n20270115T080000Z\na/b/c\n",
+            "AWS4-HMAC-SHA256\n20270115T080000Z\na/b/c/d/e\n",
+        ])
     func nonsense(_ text: String) {
         let bytes = Array(text.utf8)
         let keys = DerivedKeys(secret)

@@ -54,14 +54,17 @@ private enum Draw {
             let values = ["1", "1&y=2", "2", ""]
             var draft = Draft(method: "POST", target: Array("/".utf8), authority: "a")
             // Behind all base names, which would come between.
-            for name in ["x", "y", "z"].shuffled(using: &random).prefix(Int.random(in: 1...2, using: &random)).sorted() {
+            for name in ["x", "y", "z"].shuffled(using: &random).prefix(Int.random(in: 1...2, using: &random)).sorted()
+            {
                 let value = Array(one(values).utf8)
                 Form.append(name, value.span, to: &draft.body)
             }
             return draft
         }
         let paths = ["/", "/a", "/a/", "//a", "/a//", "/%61", "/a%2F", "/a;b", "/:", "/@path", "/\"a\":"]
-        let queries = ["", "?", "?a", "?a=", "?a=1", "?a=1&b=2", "?b=2&a=1", "?a=1%26b=2", "?a=1+b", "?a=1%20b", "?&", "??"]
+        let queries = [
+            "", "?", "?a", "?a=", "?a=1", "?a=1&b=2", "?b=2&a=1", "?a=1%26b=2", "?a=1+b", "?a=1%20b", "?&", "??",
+        ]
         let values = ["1", "1,2", "1, 2", "\"1\"", "a: b", "a=1", "", "x;y=1", "a  b"]
         var draft = Draft(
             method: one(["GET", "POST", "get", "PUT"]), target: Array((one(paths) + one(queries)).utf8),

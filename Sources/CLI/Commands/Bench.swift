@@ -1,5 +1,6 @@
 import CountersignGate
 import CountersignSchemes
+import CountersignSeal
 import CountersignServer
 import CountersignWire
 import Glibc
@@ -18,6 +19,7 @@ extension Command {
                 "scheme": .string(figure.scheme.rawValue), "subject": .string(figure.subject),
                 "nanoseconds": .integer(Int64(figure.nanoseconds.rounded())),
                 "allocations": figure.allocations.map { .decimal($0) } ?? .null,
+                "sample": figure.sample.map { $0.json } ?? .null,
             ]
         }
         let meter = try MeterBench()
@@ -35,6 +37,17 @@ extension Command {
                 })
         }
         return .success
+    }
+}
+
+extension GateBench.Sample {
+    /// Enough for another program to verify the same request.
+    fileprivate var json: JSONValue {
+        let key = secret.withExposedBytes { Base64.encode($0, .url) }
+        return [
+            "request": .string(Base64.encode(request.wire.span, .url)), "key_id": .string(keyID.description),
+            "secret": .string(key),
+        ]
     }
 }
 

@@ -18,7 +18,7 @@ struct ExplanationText {
             parts.append(
                 paint("refused: \(refusal.code.name)", .bad) + "\n" + indented(refusal.code.title)
                     + (refusal.detail.isEmpty ? "" : "\n" + indented(refusal.detail)))
-            parts.append(cause(explanation?.cause))
+            if explanation?.cause != nil || refusal.code == .badSignature { parts.append(cause(explanation?.cause)) }
         }
         if let comparison { parts.append(part("the string that the client signed", compared(comparison))) }
         let notes = explanation?.notes ?? []

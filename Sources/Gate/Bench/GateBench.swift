@@ -14,55 +14,67 @@ package struct GateBench: Sendable {
         package var nanoseconds: Double
         /// For one verdict; nil where nothing counts them. ``AllocationCounter`` says how to have them counted.
         package var allocations: Double?
+        /// One of the requests that were judged, for peers to be measured on the same.
+        package var sample: Sample?
+    }
+
+    package struct Sample: Sendable {
+        package var request: Draft
+        package var keyID: KeyID
+        /// Made for this run, and for nothing else.
+        package var secret: Secret
     }
 
     /// Each round judges this many requests that it has not seen before.
     private let requestsARound = 100
-    private let rounds = 200
+    private let now: Int64 = 1_800_000_000
 
     package init() {}
 
     package func run() async throws -> [Figure] {
-        [
-            try await measure(
-                .messageSignatures, "12 fields, 512-byte body, digest, replay file", GateBench.message),
-            try await measure(.sigV4, "8 fields, 512-byte body, replay file; derived key kept", GateBench.amazon),
-            try await measure(
-                .sigV4, "the same, each in a region of its own: derived to verify, and to keep", GateBench.amazon,
+        try await [
+            measure(
+                .messageSignatures, "12 fields, 512-byte body, digest, replay file", BenchRequests.message),
+            measure(.sigV4, "8 fields, 512-byte body, replay file; derived key kept", BenchRequests.amazon),
+            measure(
+                .sigV4, "the same, each in a region of its own: derived to verify, and to keep", BenchRequests.amazon,
                 regions: .newEachTime),
-            try await measure(.formMD5, "8 parameters and sign, replay file", GateBench.form),
-            try await measure(.authV1, "8 parameters in the query, 512-byte body, its MD5, replay file", GateBench.query),
-            try await measure(.authV2, "8 parameters in a form body", GateBench.parameters),
-            try await measure(.authV4, "JSON body of 6 members", GateBench.object),
-        ]
+            measure(.formMD5, "8 parameters and sign, replay file", BenchRequests.form),
+            measure(.authV1, "8 parameters in the query, 512-byte body, its MD5, replay file", BenchRequests.query),
+            measure(.authV2, "8 parameters in a form body", BenchRequests.parameters),
+            measure(.authV4, "JSON body of 6 members", BenchRequests.object),
+        ] + keyPairs()
     }
 
     /// sigv4's: whether a derived key can be kept from one request to the next.
-    private enum Regions { case one, newEachTime }
+    enum Regions { case one, newEachTime }
 
-    private func measure(
-        _ scheme: SchemeName, _ subject: String, _ draft: (Int) -> Draft, regions: Regions = .one
+    func measure(
+        _ scheme: SchemeName, _ subject: String, _ draft: (Int) -> Draft, regions: Regions = .one,
+        key: SigningKey? = nil, rounds: Int = 200
     ) async throws -> Figure {
-        let now: Int64 = 1_800_000_000
         let path = try GateBench.temporaryPath()
         defer { for suffix in ["", ".lock"] { unlink(path + suffix) } }
         let replay = try ReplayFile(path: path, expecting: nil, now: now)
-        var signer = try GateBench.credentials(for: scheme)
+        try await fill(replay)
+        let secret = Secret(random: 32)
+        var signer = try GateBench.credentials(with: key ?? SigningKey(secret))
         let gate = try GateBench.gate(scheme, signer, replay, FixedClock(now: now))
-        let writer = Registry.standard.scheme(named: scheme)
+        guard let writer = Registry.standard.scheme(named: scheme) else { throw Fault(.failed, "bench: no scheme") }
 
         var times: [Double] = []
         var allocations: [Double] = []
-        // The first rounds touch the table's pages, as a gate that has run for a while has.
-        let warmUp = 100
+        var sample: Sample?
+        let warmUp = 20
         for round in 0..<rounds + warmUp {
             var requests: [Request] = []
             for number in 0..<requestsARound {
                 let serial = round * requestsARound + number
                 var draft = draft(serial)
                 if regions == .newEachTime { signer.region = "region-\(serial)" }
-                try writer?.sign(&draft, as: signer, at: now, nonce: "bench\(round)x\(number)")
+                try writer.sign(&draft, as: signer, at: now, nonce: "bench\(round)x\(number)")
                 requests.append(draft.request())
+                sample = Sample(request: draft, keyID: signer.keyID, secret: secret)
             }
             let before = AllocationCounter.count
             let start = GateBench.clock()
@@ -75,74 +87,27 @@ package struct GateBench: Sendable {
         }
         return Figure(
             scheme: scheme, subject: subject, nanoseconds: GateBench.median(times),
-            allocations: allocations.isEmpty ? nil : GateBench.median(allocations))
+            allocations: allocations.isEmpty ? nil : GateBench.median(allocations),
+            sample: key == nil && regions == .one ? sample : nil)
     }
-
-    // MARK: What is judged
-
-    private static func message(_ number: Int) -> Draft {
-        var draft = Draft(
-            method: "POST", target: Array("/v2/orders/4711/items?expand=prices&page=2".utf8), authority: host)
-        draft.set("User-Agent", "Shop/4.2 (iPhone; iOS 19.1)")
-        draft.set("Accept", "application/json")
-        draft.set("Accept-Encoding", "gzip, br")
-        draft.set("Accept-Language", "de-CH, de;q=0.9, en;q=0.8")
-        draft.set("Content-Type", "application/json")
-        draft.set("Idempotency-Key", "5d0f6f0e-9d8b-4f6e-8d6c-1f1b7c6c8a11")
-        draft.body = [UInt8](repeating: UInt8(ascii: "b"), count: 512)
-        // With Host, Content-Length, Content-Digest, Countersign-Release, Signature-Input and Signature: twelve.
-        return draft
-    }
-
-    /// Without a nonce, requests of one second differ by what they ask for.
-    private static func amazon(_ number: Int) -> Draft {
-        var draft = Draft(
-            method: "POST", target: Array("/v2/orders/\(number)/items?expand=prices&page=2".utf8), authority: host)
-        draft.set("User-Agent", "Shop/4.2 (iPhone; iOS 19.1)")
-        draft.set("Accept", "application/json")
-        draft.set("Content-Type", "application/json")
-        draft.body = [UInt8](repeating: UInt8(ascii: "b"), count: 512)
-        // With Host, Content-Length, X-Amz-Date, X-Amz-Content-Sha256 and Authorization: eight.
-        return draft
-    }
-
-    private static func form(_ number: Int) -> Draft {
-        var draft = Draft(method: "POST", target: Array("/api/items.php".utf8), authority: host)
-        draft.body = Array("userId=3670537&token=MtYiX1qRWzXF6bEKTi7LlVKJwXZrwRWGcjiBUvSY&phoneNo=0791234567".utf8)
-        return draft
-    }
-
-    private static func query(_ number: Int) -> Draft {
-        var draft = Draft(
-            method: "POST", target: Array("/apps/3/events?userId=3670537&page=2&phoneNo=0791234567".utf8), authority: host)
-        draft.set("Content-Type", "application/json")
-        // Its signature is what the request is remembered by, so no two are alike.
-        draft.body = Array("\(UInt64.random(in: 0...UInt64.max))".utf8) + [UInt8](repeating: UInt8(ascii: "b"), count: 492)
-        return draft
-    }
-
-    private static func parameters(_ number: Int) -> Draft {
-        var draft = Draft(method: "POST", target: Array("/api/items".utf8), authority: host)
-        draft.set("Content-Type", "application/x-www-form-urlencoded")
-        draft.body = Array("userId=3670537&page=2&phoneNo=0791234567&city=Z%C3%BCrich".utf8)
-        return draft
-    }
-
-    private static func object(_ number: Int) -> Draft {
-        var draft = Draft(method: "POST", target: Array("/api/items?page=2".utf8), authority: host)
-        draft.set("Content-Type", "application/json")
-        draft.body = Array(
-            #"{"userId":3670537,"city":"Z\u00fcrich","tags":["a","b"],"phoneNo":"0791234567","new":true,"note":null}"#.utf8)
-        return draft
-    }
-
-    private static let host = "api.example.com"
 
     // MARK: Surroundings
 
-    private static func credentials(for scheme: SchemeName) throws -> Credentials {
+    /// Gives the table the size, and touches the pages, that a gate has which took a thousand requests a second for a
+    /// minute: growing is paid for once and is no part of a verdict.
+    private func fill(_ replay: ReplayFile) async throws {
+        guard let id = KeyID("another-key") else { throw Fault(.failed, "bench: key id") }
+        for number in 0..<60_000 {
+            let nonce = Array("fill\(number)".utf8)
+            guard let key = Claim.ReplayKey(nonce.span) else { continue }
+            try await replay.insert(
+                ReplayEntry(keyID: id, scheme: .messageSignatures, replayKey: key, created: now, now: now))
+        }
+    }
+
+    private static func credentials(with key: SigningKey) throws -> Credentials {
         guard let id = KeyID("8ASPM4g7vMsuFoOd6v1VRorCMN0IshKP") else { throw Fault(.failed, "bench: key id") }
-        return Credentials(keyID: id, key: SigningKey(Secret(random: 32)), platform: "ios", version: "4.2")
+        return Credentials(keyID: id, key: key, platform: "ios", version: "4.2")
     }
 
     private static func gate(
@@ -153,7 +118,8 @@ package struct GateBench: Sendable {
         let key = ReleaseKey(
             id: signer.keyID, app: "bench", platform: "ios", version: "4.2", scheme: scheme, policy: policy,
             key: signer.key)
-        return Gate(authorities: Authorities([host]), keys: OneKey(key: key), replay: replay, clock: clock)
+        return Gate(
+            authorities: Authorities([BenchRequests.host]), keys: OneKey(key: key), replay: replay, clock: clock)
     }
 
     private static func temporaryPath() throws(Fault) -> String {
@@ -169,13 +135,13 @@ package struct GateBench: Sendable {
     }
 
     /// CPU time of this thread: other work on the machine is not ours to count.
-    private static func clock() -> UInt64 {
+    static func clock() -> UInt64 {
         var time = timespec()
         clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
         return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
     }
 
-    private static func median(_ values: [Double]) -> Double { values.sorted()[values.count / 2] }
+    static func median(_ values: [Double]) -> Double { values.sorted()[values.count / 2] }
 }
 
 private struct FixedClock: TimeSource {

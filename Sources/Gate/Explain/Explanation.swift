@@ -63,8 +63,9 @@ package struct Explanation: Sendable {
             }
             add("verdict", "accepted")
         } catch {
-            verdict = .refused(error)
-            add("verdict", "refused: \(error.code.name)\(error.detail.isEmpty ? "" : ", \(error.detail)")")
+            let refusal = question.refusal ?? error
+            verdict = .refused(refusal)
+            add("verdict", "refused: \(refusal.code.name)\(refusal.detail.isEmpty ? "" : ", \(refusal.detail)")")
         }
     }
 
@@ -84,7 +85,7 @@ package struct Explanation: Sendable {
         }
         do throws(Refusal) {
             // A signature that leaves the body out holds all the same; that the gate wants more is among the notes.
-            if case .unsigned = claim.body {} else { try claim.body.check(request.body.span) }
+            if case .unsigned = claim.body {} else if request.isBodyWhole { try claim.body.check(request.body.span) }
         } catch {
             cause = Mistake.ofBody(Draft(request), claim.body)
             throw error

@@ -76,7 +76,7 @@ struct Inquiry: ~Copyable {
             let secret = key.secret.withExposedBytes { bytes in (0..<bytes.count).map { bytes[$0] } }
             for mistake in mistakes {
                 guard case .secret(let undo) = mistake.undo else { continue }
-                for other in undo(secret) where other != secret {
+                for other in undo(secret) where other != secret && !other.isEmpty {
                     let key = SigningKey(Secret(copying: other.span))
                     if let reading = holds(received, under: [key]) { return Cause(mistake).and(reading) }
                 }
@@ -103,7 +103,7 @@ struct Inquiry: ~Copyable {
             for mistake in mistakes {
                 guard case .mac(let undo) = mistake.undo else { continue }
                 budget.spend(on: received.text.bytes.count)
-                for other in undo(received.text, secret) {
+                for other in undo(received, secret) {
                     for reading in sent.readings where Verify.compare(other.bytes.span, reading.mac) == .equal {
                         return Cause(mistake, other.name).and(reading)
                     }
@@ -184,10 +184,9 @@ extension Scheme {
     /// The claim of the signature that the policy chooses.
     func claim(in request: Request, by policy: Policy, _ workspace: inout Workspace) throws(Refusal) -> Claim? {
         workspace.publicURL = policy.publicURL.map { Array($0.utf8) }
-        guard name == .messageSignatures, let label = policy.signatureLabel else {
-            return try claim(in: request, &workspace)
-        }
-        return try claim(in: request, labelled: label, &workspace)
+        guard let claim = try claim(in: request, &workspace) else { return nil }
+        guard let label = try Allowance(policy, name).otherLabel(than: claim, in: request) else { return claim }
+        return try self.claim(in: request, labelled: label, &workspace)
     }
 }
 

@@ -22,7 +22,7 @@ struct Mistake: Sendable {
         /// Secrets that the signer may have used for the one that is right.
         case secret(@Sendable ([UInt8]) -> [[UInt8]])
         /// MACs that the signer may have made of the right text with the right secret.
-        case mac(@Sendable (Text, _ secret: [UInt8]) -> [OtherMAC])
+        case mac(@Sendable (Spelling, _ secret: [UInt8]) -> [OtherMAC])
         /// A request that cannot be read, made readable.
         case repair(@Sendable (Draft, SchemeName) -> [Repair])
     }

@@ -2,7 +2,7 @@ import CountersignWire
 
 /// The parameters that say that, how and by whom a request is signed with auth-v1 or auth-v2, as far as is needed to
 /// tell whose it is.
-struct AuthNames: FormNames {
+struct AuthNames {
     private var hasSignature = false
     private var hasKey = false
     private var hasTelling = false
@@ -17,19 +17,22 @@ struct AuthNames: FormNames {
 
     init() {}
 
-    /// As far as the text can be read.
+    /// As far as the text can be read: where it may be signed, the claim says what is wrong with it. Only pairs that may
+    /// be meant are looked at, for this is asked of every request, whatever signs it.
     init(in text: Span<UInt8>) {
-        guard AuthNames.mayOccur(in: text) else { return }
-        var reader = Form.Reader()
-        do throws(Form.Problem) {
-            while let pair = try reader.next(in: text) { note(pair, of: text) }
-        } catch {
-            // Where it may be signed, the claim says what is wrong with it.
+        var start = 0
+        while start < text.count {
+            if AuthNames.mayBegin(with: text[start]) {
+                var reader = Form.Reader(at: start)
+                guard let pair = try? reader.next(in: text) else { return }
+                note(pair, of: text)
+            }
+            guard let end = text.firstIndex(of: UInt8(ascii: "&"), from: start) else { return }
+            start = end + 1
         }
     }
 
-    mutating func note(_ pair: Form.Pair, of text: Span<UInt8>) {
-        guard AuthNames.mayBegin(with: text[Int(pair.name.start)]) else { return }
+    private mutating func note(_ pair: Form.Pair, of text: Span<UInt8>) {
         if Form.isNamed("auth_signature", pair, of: text) { hasSignature = true }
         if Form.isNamed("auth_key", pair, of: text) || Form.isNamed("auth_client_id", pair, of: text) { hasKey = true }
         if Form.isNamed("auth_timestamp", pair, of: text) { hasTelling = true }
@@ -41,16 +44,6 @@ struct AuthNames: FormNames {
             value.name = pair.value
             isSecond = Form.isNamed("2", value, of: text)
         }
-    }
-
-    /// Most queries are done with here: this is asked of every request, whatever signs it.
-    private static func mayOccur(in text: Span<UInt8>) -> Bool {
-        var isStart = true
-        for index in 0..<text.count {
-            if isStart, mayBegin(with: text[index]) { return true }
-            isStart = text[index] == UInt8(ascii: "&")
-        }
-        return false
     }
 
     /// Whether a name that begins so may stand for one in `auth_`.

@@ -15,11 +15,12 @@ enum AuthParameters {
 
     static func trace(of scheme: SchemeName, in request: Request) -> Trace {
         let query = AuthNames(in: queryText(of: request))
+        if request.hasFormType, request.isBodyWhole {
+            let body = AuthNames(in: request.body.span)
+            if body.areSigned { return body.scheme == scheme ? .present : .absent }
+        }
         if query.areSigned { return query.scheme == scheme ? .present : .absent }
-        guard request.hasFormType else { return .absent }
-        guard request.isBodyWhole else { return .outOfReach }
-        let body = AuthNames(in: request.body.span)
-        return body.areSigned && body.scheme == scheme ? .present : .absent
+        return request.hasFormType && !request.isBodyWhole ? .outOfReach : .absent
     }
 
     /// Leaves the parameters in `workspace`, sorted; says where they came from. Nil where that scheme signs nothing here.
@@ -27,19 +28,21 @@ enum AuthParameters {
         _ scheme: SchemeName, _ order: Order, in request: Request, _ workspace: inout Workspace
     ) throws(Refusal) -> Place? {
         let query = queryText(of: request)
-        var place = Place.query
-        var scan = FormParameters.scan(query, &workspace.parameters, for: AuthNames.self)
+        // Two walks, the first of which passes by what is not about signatures: of most requests it is the only one.
+        let inQuery = AuthNames(in: query)
         let isForm = request.hasFormType && request.isBodyWhole
-        if isForm, AuthNames(in: request.body.span).areSigned {
-            guard query.count == 0 else {
-                throw Refusal(.malformed, "signed parameters in a form body, and others in the query: expected one place")
-            }
-            place = .body
-            scan = FormParameters.scan(request.body.span, &workspace.parameters, for: AuthNames.self)
+        let inBody = isForm ? AuthNames(in: request.body.span) : AuthNames()
+        let place: Place = inBody.areSigned ? .body : .query
+        let names = place == .body ? inBody : inQuery
+        guard names.areSigned, names.scheme == scheme else { return nil }
+        guard place == .query || query.count == 0 else {
+            throw Refusal(.malformed, "signed parameters in a form body, and others in the query: expected one place")
         }
-        guard scan.names.areSigned, scan.names.scheme == scheme else { return nil }
-        if let problem = scan.problem { throw FormParameters.refusal(problem) }
-        try FormParameters.decode(place == .query ? query : request.body.span, &workspace)
+        let text = place == .query ? query : request.body.span
+        if let problem = FormParameters.scan(text, &workspace.parameters, for: NoNames.self).problem {
+            throw FormParameters.refusal(problem)
+        }
+        try FormParameters.decode(text, &workspace)
         try fold(order, &workspace)
         FormParameters.sort(&workspace)
         try refuseRepeated(workspace)
@@ -92,7 +95,8 @@ enum AuthParameters {
             guard before.prefix == this.prefix else { continue }
             let name = text.extracting(this.name.range)
             guard name.matches(text.extracting(before.name.range)) else { continue }
-            guard this.isArray, text.extracting(this.written.range).matches(text.extracting(before.written.range)) else {
+            guard this.isArray, text.extracting(this.written.range).matches(text.extracting(before.written.range))
+            else {
                 throw Refusal(.malformed, "form parameters: \(name.text) twice, and no array")
             }
         }

@@ -38,7 +38,8 @@ package struct AuthV4: Scheme {
         guard let mac = Hex.decodeShort(head.extracting(signature.range)), mac.count == 32 else {
             throw Refusal(.badSignature, "X-Auth-Signature: expected 64 lower-case hexadecimal digits")
         }
-        guard let clientID = request.value(of: .xAuthClientID), let keyID = KeyID(head.extracting(clientID.range)) else {
+        guard let clientID = request.value(of: .xAuthClientID), let keyID = KeyID(head.extracting(clientID.range))
+        else {
             throw Refusal(.unknownKey, "X-Auth-Client-ID: expected 1 to 64 visible characters, once")
         }
         guard let timestamp = request.value(of: .xAuthTimestamp),

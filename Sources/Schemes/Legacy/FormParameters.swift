@@ -6,6 +6,11 @@ protocol FormNames {
     mutating func note(_ pair: Form.Pair, of text: Span<UInt8>)
 }
 
+/// None is looked for.
+struct NoNames: FormNames {
+    mutating func note(_ pair: Form.Pair, of text: Span<UInt8>) {}
+}
+
 /// Form parameters decoded and sorted, as the schemes that sign them do.
 enum FormParameters {
     static let most = 256

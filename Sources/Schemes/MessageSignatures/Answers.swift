@@ -61,7 +61,7 @@ extension MessageSignatures {
     }
 
     /// Looks up what the signature names, and says which parts of the least it covers.
-    private func bindings(
+    func bindings(
         of response: Response, to request: Request, _ workspace: inout Workspace
     ) throws(Refusal) -> Bindings {
         var bound: Bindings = []
@@ -88,7 +88,7 @@ extension MessageSignatures {
     }
 
     /// What makes an answer one to this request and no other.
-    private struct Bindings: OptionSet {
+    struct Bindings: OptionSet {
         let rawValue: UInt8
 
         static let status = Bindings(rawValue: 1)

@@ -95,6 +95,9 @@ struct Component: BitwiseCopyable {
         }
     }
 
+    /// Whether a field or the query has to be parsed for its value.
+    var isParsed: Bool { kind == .queryParam || !parameters.isDisjoint(with: [.structured, .key]) }
+
     /// Whether this is the component that `other` is. The order of parameters makes no difference. Source: RFC 9421 §2.
     func isSame(as other: Component, _ head: borrowing Span<UInt8>) -> Bool {
         guard kind == other.kind, parameters == other.parameters else { return false }

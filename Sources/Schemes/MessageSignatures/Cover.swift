@@ -7,6 +7,7 @@ extension MessageSignatures {
         var covered: UInt128 = 0
         var plain: UInt128 = 0
         var seen = Seen()
+        var parsed = 0
         for index in workspace.signature.components.range {
             var component = workspace.components[index]
             // Source: RFC 9421 §2, each component once.
@@ -24,6 +25,12 @@ extension MessageSignatures {
                 seen.derived |= bit
             } else {
                 try component.check(on: .request, in: request)
+                if component.isParsed { parsed += 1 }
+                guard parsed <= SignatureInput.mostParsed else {
+                    throw Refusal(
+                        .malformed,
+                        "Signature-Input: more than \(SignatureInput.mostParsed) components that have to be parsed")
+                }
                 if component.kind == .field {
                     let lines = try component.findLines(in: request, namedIn: request)
                     // One member of a dictionary says nothing about the rest of the field.

@@ -22,6 +22,8 @@ struct SignatureInput: BitwiseCopyable {
 
     /// As many components as one signature may name, and as many signatures as a request may carry.
     static let most = (components: 64, signatures: 8)
+    /// Of those for which a whole field or query is parsed: this happens before anybody has proved who he is.
+    static let mostParsed = 16
 
     enum Flaw: UInt8, BitwiseCopyable {
         case spacing, number, boolean, kind, repeated, components

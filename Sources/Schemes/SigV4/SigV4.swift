@@ -53,15 +53,14 @@ package struct SigV4: Scheme {
     package func respell(
         _ attempt: Int, _ claim: Claim, _ request: Request, _ workspace: inout Workspace
     ) throws(Refusal) -> Respelling {
-        var left = attempt
-        for spelling in [SigV4Spelling.sorted, .asWritten] where workspace.sigV4.mayDiffer(spelling, request) {
-            if left == 0 {
-                try spell(spelling, request, &workspace)
-                return .written
-            }
-            left -= 1
+        let hasSorted = workspace.sigV4.mayDiffer(.sorted, request)
+        if attempt == 0, hasSorted {
+            try spell(.sorted, request, &workspace)
+            return .written
         }
-        return .exhausted
+        guard attempt == (hasSorted ? 1 : 0), workspace.sigV4.mayDiffer(.asWritten, request) else { return .exhausted }
+        try spell(.asWritten, request, &workspace)
+        return .written
     }
 
     /// Source: AWS Signature Version 4, "Create a string to sign".

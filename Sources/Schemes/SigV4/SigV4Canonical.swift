@@ -53,18 +53,20 @@ extension SigV4Space {
 
     /// Without white space at its ends, and each run of it as one space.
     private mutating func writeCollapsed(_ value: Span<UInt8>) {
-        var isPending = false
         var hasText = false
-        for index in 0..<value.count {
-            let byte = value[index]
-            if byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") {
-                isPending = hasText
-                continue
-            }
-            if isPending { canonical.append(UInt8(ascii: " ")) }
-            canonical.append(byte)
-            isPending = false
+        var start = 0
+        while start < value.count {
+            while start < value.count, SigV4Space.isBlank(value[start]) { start += 1 }
+            var end = start
+            while end < value.count, !SigV4Space.isBlank(value[end]) { end += 1 }
+            guard end > start else { return }
+            if hasText { canonical.append(UInt8(ascii: " ")) }
+            canonical.append(value.extracting(start..<end))
             hasText = true
+            start = end
         }
     }
+
+    @inline(__always)
+    private static func isBlank(_ byte: UInt8) -> Bool { byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") }
 }

@@ -88,7 +88,8 @@ extension SigV4Space {
         if text.count >= 10, text.extracting(0..<10).matches("STREAMING-") {
             throw Refusal(
                 .malformed,
-                "x-amz-content-sha256: bodies that are signed in chunks are not read here; expected the SHA-256 of the whole")
+                "x-amz-content-sha256: bodies that are signed in chunks are not read here; expected the SHA-256 of the whole"
+            )
         }
         guard let digest = Hex.decodeShort(text), digest.count == 32 else {
             throw Refusal(.malformed, "x-amz-content-sha256: expected 64 lower-case hexadecimal digits")

@@ -26,7 +26,8 @@ extension SigV4Space {
             case 9 where name.matches("Signature") && signature == nil: signature = content
             default:
                 throw Refusal(
-                    .malformed, "Authorization: expected Credential, SignedHeaders and Signature, each once, "
+                    .malformed,
+                    "Authorization: expected Credential, SignedHeaders and Signature, each once, "
                         + "not \(name.text) at byte \(part.start)")
             }
         } while position <= words.count

@@ -51,12 +51,13 @@ extension SigV4Space {
         let before = canonical.count
         for segment in segments {
             canonical.append(UInt8(ascii: "/"))
-            for index in segment.range {
-                if Percent.isUnreserved(path[index]) {
-                    canonical.append(path[index])
-                } else {
-                    Percent.escape(path[index], into: &canonical)
-                }
+            var start = Int(segment.start)
+            while start < Int(segment.end) {
+                let end = Percent.endOfUnreserved(in: path, from: start)
+                canonical.append(path.extracting(start..<end))
+                guard end < Int(segment.end) else { break }
+                Percent.escape(path[end], into: &canonical)
+                start = end + 1
             }
         }
         let endsInSlash = path.count > 0 && path[path.count - 1] == UInt8(ascii: "/")

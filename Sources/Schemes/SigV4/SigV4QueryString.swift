@@ -17,15 +17,13 @@ extension SigV4Space {
     mutating func writeSortedQuery(_ request: Request, _ escapes: Escapes) throws(Refusal) {
         guard let query = request.query, !query.isEmpty else { return }
         try collect(request.head.span.extracting(query.range), escapes)
-        for index in parameters.indices.dropFirst() {
-            let moving = parameters[index]
-            var place = index
-            while place > 0, isBefore(moving, parameters[place - 1]) {
-                parameters[place] = parameters[place - 1]
-                place -= 1
-                if escapes == .anew { facts.isInOrder = false }
-            }
-            parameters[place] = moving
+        if !isInOrder {
+            if escapes == .anew { facts.isInOrder = false }
+            // Moved out and back, since the comparison reads the rest of this.
+            var sorted: [SortedParameter] = []
+            swap(&sorted, &parameters)
+            sorted.sort { isBefore($0, $1) }
+            swap(&sorted, &parameters)
         }
         for (index, parameter) in parameters.enumerated() {
             if index > 0 { canonical.append(UInt8(ascii: "&")) }
@@ -33,6 +31,13 @@ extension SigV4Space {
             canonical.append(UInt8(ascii: "="))
             canonical.append(parameter.value, of: escaped)
         }
+    }
+
+    private var isInOrder: Bool {
+        for index in parameters.indices.dropFirst() where isBefore(parameters[index], parameters[index - 1]) {
+            return false
+        }
+        return true
     }
 
     mutating func writeQueryAsWritten(_ request: Request) {
@@ -76,8 +81,12 @@ extension SigV4Space {
         let first = escaped.count
         var index = 0
         while index < text.count {
+            let end = Percent.endOfUnreserved(in: text, from: index)
+            escaped.append(text.extracting(index..<end))
+            guard end < text.count else { break }
+            index = end
             let byte = text[index]
-            if Percent.isUnreserved(byte) || byte == UInt8(ascii: "+") {
+            if byte == UInt8(ascii: "+") {
                 escaped.append(byte)
                 index += 1
             } else if byte == UInt8(ascii: "%") {

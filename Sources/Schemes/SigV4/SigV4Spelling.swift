@@ -32,7 +32,7 @@ extension SigV4Space {
             guard reading.form == .header else { return false }
             let path = request.head.span.extracting(request.path.range)
             let isSamePath = isForS3 || !facts.isPathChanged
-            if isSamePath { return !facts.isInOrder || facts.hasBareNames }
+            if isSamePath { return !facts.isInOrder || facts.hasBareNames || !facts.isEscapedAsStandard }
             return !SigV4Path.mayBeStandard(path)
         }
     }

@@ -22,13 +22,7 @@ struct ECDSA: Sendable {
     func verify(_ signature: Span<UInt8>, of message: Span<UInt8>) -> ConstantTime.Verdict {
         let half = curve.half
         guard signature.count == 2 * half else { return .different }
-        var der = DER()
-        // Two integers of at most 49 bytes: every length is one byte.
-        der.append(0x30)
-        der.append(0)
-        der.append(integer: signature.extracting(0..<half))
-        der.append(integer: signature.extracting(half...))
-        der.bytes[1] = UInt8(truncatingIfNeeded: der.count - 2)
+        let der = ECDSA.der(signature, half: half)
         let encoded = der.bytes.span.extracting(0..<der.count)
         switch curve {
         case .p256:
@@ -73,10 +67,24 @@ struct ECDSA: Sendable {
         return written ? bytes : nil
     }
 
+    /// What OpenSSL reads: a sequence of two integers. Source: RFC 3279 §2.2.3.
+    static func der(_ signature: Span<UInt8>, half: Int) -> DER {
+        var der = DER()
+        // Of at most 49 bytes each: every length is one byte.
+        der.append(0x30)
+        der.append(0)
+        der.append(integer: signature.extracting(0..<half))
+        der.append(integer: signature.extracting(half...))
+        der.bytes[1] = UInt8(truncatingIfNeeded: der.count - 2)
+        return der
+    }
+
     /// The DER of one signature, held inline: 2 + 2 × (2 + 49) bytes at most.
-    private struct DER {
+    struct DER {
         var bytes = InlineArray<104, UInt8>(repeating: 0)
         var count = 0
+
+        var array: [UInt8] { (0..<count).map { bytes[$0] } }
 
         mutating func append(_ byte: UInt8) {
             bytes[count] = byte

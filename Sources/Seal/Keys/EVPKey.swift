@@ -41,6 +41,9 @@ final class EVPKey: @unchecked Sendable {
         self.init(key)
     }
 
+    /// A new one on P-256; nil where OpenSSL makes none.
+    static func randomP256() -> EVPKey? { cs_ec_p256_generate().map { EVPKey($0) } }
+
     /// What the key is good for, where it is a kind that we take; nil for RSA, which two algorithms use.
     func algorithm() throws(KeyProblem) -> KeyAlgorithm? {
         switch EVP_PKEY_get_base_id(pointer) {

@@ -12,11 +12,26 @@ package final class PrivateKey: Sendable, CustomStringConvertible, CustomReflect
     package var algorithm: KeyAlgorithm { publicKey.algorithm }
 
     /// From a PEM file with a PKCS #8 private key. `algorithm` is needed for RSA.
-    package init(pem: Span<UInt8>, algorithm: KeyAlgorithm? = nil) throws(KeyProblem) {
+    package convenience init(pem: Span<UInt8>, algorithm: KeyAlgorithm? = nil) throws(KeyProblem) {
         let (kind, der) = try PEM.read(pem)
         guard kind == .privateKey, let key = EVPKey(privateKeyInfo: der) else {
             throw KeyProblem("a private key as PKCS #8")
         }
+        try self.init(key, algorithm)
+    }
+
+    /// A new pair, for ed25519 or ecdsa-p256-sha256.
+    package convenience init(random algorithm: KeyAlgorithm) throws(KeyProblem) {
+        switch algorithm {
+        case .ed25519: try self.init(ed25519Seed: Secret(random: 32))
+        case .ecdsaP256:
+            guard let key = EVPKey.randomP256() else { throw KeyProblem("a P-256 key that OpenSSL makes") }
+            try self.init(key, .ecdsaP256)
+        default: throw KeyProblem("ed25519 or ecdsa-p256-sha256; other keys are not made here")
+        }
+    }
+
+    private init(_ key: EVPKey, _ algorithm: KeyAlgorithm?) throws(KeyProblem) {
         publicKey = try PublicKey(key, algorithm)
         switch publicKey.algorithm {
         case .ed25519:

@@ -31,13 +31,14 @@ final class Database {
 
     /// Whether the file is empty, or begins as every SQLite file does. Asked first, because SQLite would take the first
     /// page from the journal, if there is one, and not notice. Source: sqlite.org/fileformat.html §1.3.
-    static func hasItsMagic(_ path: String) -> Bool {
-        let file = open(path, O_RDONLY | O_CLOEXEC)
-        guard file >= 0 else { return true }
-        defer { close(file) }
+    ///
+    /// Read through SQLite's own descriptor. To open the file beside it and close it again would drop all of this
+    /// process's locks on it, its other connections' too; another process would then take itself for the last one, and
+    /// delete the journal under our feet. Source: sqlite.org/howtocorrupt.html §2.2.
+    var hasItsMagic: Bool {
         var head = [UInt8](repeating: 0, count: 16)
-        let count = read(file, &head, head.count)
-        return count == 0 || head == Array("SQLite format 3\0".utf8)
+        guard cs_sqlite_read(handle, &head, Int32(head.count), 0) == SQLITE_OK else { return false }
+        return head == Array("SQLite format 3\0".utf8) || head.allSatisfy { $0 == 0 }
     }
 
     deinit { sqlite3_close_v2(handle) }

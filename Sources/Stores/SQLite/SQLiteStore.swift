@@ -40,8 +40,8 @@ package final class SQLiteStore: Store, @unchecked Sendable {
             if errno == ENOENT { return nil }
             throw SystemFault(errno, "\(path): cannot open the database").fault(.unreachable)
         }
-        guard Database.hasItsMagic(path) else { throw SQLiteFault.damaged(path) }
         let opened = try Database(path: path)
+        guard opened.hasItsMagic else { throw SQLiteFault.damaged(path) }
         try SQLiteStore.check(opened)
         try opened.execute("PRAGMA foreign_keys = ON; PRAGMA synchronous = FULL; PRAGMA secure_delete = ON")
         database = opened

@@ -37,10 +37,6 @@ extension Mistake {
                     [UInt8]("AWS4") + secret,
                 ]
             }),
-        Mistake(
-            "secret-empty", "an empty secret was used",
-            mend: "look where the client takes its secret from: a variable that is not set, a file that is not there",
-            .secret { _ in [[]] }),
     ]
 
     private static func encodings(of secret: [UInt8]) -> [[UInt8]] {

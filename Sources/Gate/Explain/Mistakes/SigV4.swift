@@ -72,26 +72,25 @@ extension Mistake {
             mend: "the last line of the string to sign is the SHA-256 of the canonical request", of: [.sigV4],
             .text { spelling in
                 let start = spelling.text.bytes.lastIndex(of: .newline).map { $0 + 1 } ?? 0
-                return [
-                    Text(bytes: spelling.text.bytes[..<start] + spelling.canonicalRequest),
-                    Text(bytes: spelling.canonicalRequest),
-                ]
+                return [Text(bytes: spelling.text.bytes[..<start] + spelling.canonicalRequest)]
             }),
         Mistake(
             "old-string-to-sign", "the string to sign is that of Signature Version 2",
             mend: "spell it as Signature Version 4 does: algorithm, time, scope, hash of the canonical request",
             of: [.sigV4],
-            .text { spelling in
+            .mac { spelling, secret in
                 let draft = spelling.draft
                 let query = Pairs(draft.query ?? []).orders.first ?? []
                 let lines = [[UInt8](draft.method), [UInt8](draft.authority.lowercased()), draft.path, query]
-                return [Text(bytes: Array(lines.joined(separator: [.newline])))]
+                let text = Array(lines.joined(separator: [.newline]))
+                return [OtherMAC(name: "Version 2", bytes: OtherHash.sha256.hmac(key: secret.span, text.span))]
             }),
         Mistake(
             "key-derivation", "the key was derived otherwise",
             mend: "HMAC in turn \"AWS4\" and the secret over the date, then the region, the service and aws4_request",
             of: [.sigV4],
-            .mac { text, secret in
+            .mac { spelling, secret in
+                let text = spelling.text
                 let lines = text.bytes.split(at: .newline)
                 guard lines.count == 4 else { return [] }
                 let scope = lines[2].split(at: .slash)
