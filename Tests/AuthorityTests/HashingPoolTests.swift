@@ -26,7 +26,7 @@ import Testing
         pool.stop()
     }
 
-    @Test("takes as many as it has threads and places, and refuses the next at once")
+    @Test("takes as many as it has threads and places, and refuses the next at once", .timeLimit(.minutes(1)))
     func full() async throws {
         let pool = try HashingPool(HashingPool.Bounds(workers: 2, queue: 3, patience: 60_000))
         let gate = Latch()
