@@ -53,6 +53,7 @@ package struct Verify: Sendable {
         guard claim.shortfalls.isEmpty else {
             throw Refusal(.badSignature, claim.shortfalls.descriptions.joined(separator: "; "))
         }
+        if let ambiguity = scheme.ambiguity(of: request, workspace) { throw Refusal(.malformed, ambiguity) }
         try release.allowance.requiredFields.check(request, claim)
         if let contradiction = claim.contradiction(to: release.platform, release.version, workspace) {
             throw Refusal(.badSignature, contradiction)

@@ -10,8 +10,6 @@ package struct Coverage: Sendable, Equatable {
         case path
         case query
         case body
-        /// Empty and dot segments.
-        case pathSpelling = "spelling of the path"
         /// Order and percent-encoding of parameters, and the `=` of an empty one.
         case querySpelling = "spelling of the query"
         /// Fields that the signature names.

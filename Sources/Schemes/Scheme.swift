@@ -27,6 +27,10 @@ package protocol Scheme: Sendable {
         _ attempt: Int, _ claim: Claim, _ request: Request, _ workspace: inout Workspace
     ) throws(Refusal) -> Respelling
 
+    /// Why a request is refused although its signature holds: the spelling that was written last, and holds, is that of
+    /// another request too. Nil where it is this one's alone, as it is in all but a few.
+    func ambiguity(of request: Request, _ workspace: borrowing Workspace) -> String?
+
     /// Signs `draft` in place. `at` is in whole Unix seconds; `nonce` is new for each request.
     func sign(_ draft: inout Draft, as credentials: Credentials, at: Int64, nonce: String) throws(Refusal)
 }
@@ -40,6 +44,8 @@ extension Scheme {
     package func respell(
         _ attempt: Int, _ claim: Claim, _ request: Request, _ workspace: inout Workspace
     ) throws(Refusal) -> Respelling { .exhausted }
+
+    package func ambiguity(of request: Request, _ workspace: borrowing Workspace) -> String? { nil }
 }
 
 /// Whether there was one more spelling to try.

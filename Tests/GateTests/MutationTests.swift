@@ -77,8 +77,9 @@ import Testing
             $0.method = method ?? "GET"
             let query = (0..<Int.random(in: 1...4, using: &random)).map { "k\($0)=\(word(0...8))" }.joined(
                 separator: "&")
+            // No segment is a dot alone: sigv4 would not take the path.
             $0.target = Array(
-                "/\(word(1...20))/\(word(1...10))\($0.method == "POST" && isForm ? "" : "?" + query)".utf8)
+                "/a\(word(0...20))/b\(word(0...10))\($0.method == "POST" && isForm ? "" : "?" + query)".utf8)
             if isForm {
                 if $0.method == "POST" { $0.body = Array(query.utf8) }
                 return

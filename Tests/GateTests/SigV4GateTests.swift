@@ -21,9 +21,27 @@ import Testing
         let authorization = try #require(draft.fields.first { $0.name == "Authorization" })
         let text = String(decoding: authorization.value, as: UTF8.self).replacing(", ", with: " ,")
         draft.set("Authorization", text)
-        draft.target = Array("/./call?y&%78=1".utf8)
+        draft.target = Array("/call?y&%78=1".utf8)
         #expect(await deployment.refusal(of: draft.request())?.code == .replayed)
     }
+
+    @Test("paths that share a signature with others", arguments: pathsTable)
+    func ambiguousPaths(_ row: (path: String, service: String, code: Refusal.Code?)) async throws {
+        let deployment = try Deployment()
+        var signer = deployment.amazon
+        signer.service = row.service
+        var draft = Draft(method: "GET", target: Array(row.path.utf8), authority: Deployment.authority)
+        try SigV4().sign(&draft, as: signer, at: Deployment.now, nonce: "")
+        #expect(await deployment.refusal(of: draft.request())?.code == row.code)
+    }
+
+    private static let pathsTable: [(path: String, service: String, code: Refusal.Code?)] = [
+        ("/", "execute-api", nil), ("/a/b/", "execute-api", nil), ("/.a/b..", "execute-api", nil),
+        ("//", "execute-api", .malformed), ("//a", "execute-api", .malformed), ("/a//b", "execute-api", .malformed),
+        ("/a//", "execute-api", .malformed), ("/./a", "execute-api", .malformed),
+        ("/a/../b", "execute-api", .malformed), ("/a/.", "execute-api", .malformed),
+        ("/a/..", "execute-api", .malformed), ("/a//../b", "s3", nil),
+    ]
 
     @Test("how old and how new a signature may be", arguments: agesTable)
     func age(_ row: (age: Int64, code: Refusal.Code?)) async throws {

@@ -121,6 +121,10 @@ package struct Explanation: Sendable {
         guard try Verify.signer(of: claim, request, scheme, candidate, &workspace) != nil else {
             throw Refusal(.badSignature, "another secret, or something that is covered was changed")
         }
+        if let ambiguity = scheme.ambiguity(of: request, workspace) { notes.append(ambiguity) }
+        if case .leftOpen = claim.body, question.policy.unsignedPayload == .refused {
+            notes.append("the body is not signed; policy unsigned-payload=on would let it through")
+        }
         return claim
     }
 }

@@ -12,11 +12,10 @@ package struct SigV4: Scheme {
     package var coverage: Coverage {
         Coverage(
             covered: [.method, .authority, .path, .query, .body, .namedFields, .signatureParameters],
-            uncovered: [.transport, .otherFields, .pathSpelling, .querySpelling, .fieldSpelling],
+            uncovered: [.transport, .otherFields, .querySpelling, .fieldSpelling],
             weaknesses: [
                 "times are whole seconds, and there is no nonce: two equal calls within a second are one",
                 "parameters are sorted: of two with one name, which came first is not signed",
-                "empty and dot segments of a path are left out before it is signed (but for the service s3)",
             ])
     }
 
@@ -61,6 +60,12 @@ package struct SigV4: Scheme {
         guard attempt == (hasSorted ? 1 : 0), workspace.sigV4.mayDiffer(.asWritten, request) else { return .exhausted }
         try spell(.asWritten, request, &workspace)
         return .written
+    }
+
+    package func ambiguity(of request: Request, _ workspace: borrowing Workspace) -> String? {
+        guard workspace.sigV4.facts.hasLostSegments else { return nil }
+        return "path: sigv4 signs it without empty and dot segments, so that /a//b has the signature of /a/b; "
+            + "expected a path without them"
     }
 
     /// Source: AWS Signature Version 4, "Create a string to sign".

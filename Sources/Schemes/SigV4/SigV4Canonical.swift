@@ -10,6 +10,7 @@ extension SigV4Space {
         canonical.clear()
         canonical.append(request.head.span.extracting(request.method.range))
         canonical.append(lineFeed)
+        facts.hasLostSegments = false
         if spelling == .asWritten || isForS3 { writePathAsWritten(request) } else { writeStandardPath(request) }
         canonical.append(lineFeed)
         switch spelling {

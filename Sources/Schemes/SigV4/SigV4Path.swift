@@ -43,8 +43,14 @@ extension SigV4Space {
             let segment = path.extracting(start..<end)
             if segment.matches("..") {
                 _ = segments.popLast()
-            } else if segment.count > 0, !segment.matches(".") {
+                facts.hasLostSegments = true
+            } else if segment.matches(".") {
+                facts.hasLostSegments = true
+            } else if segment.count > 0 {
                 segments.append(Slice(start, end))
+            } else if start > 0, end < path.count {
+                // Neither what stands before the first slash nor what stands behind the last.
+                facts.hasLostSegments = true
             }
             start = end + 1
         }

@@ -69,4 +69,6 @@ struct SpellingFacts: BitwiseCopyable {
     var isInOrder = true
     var hasBareNames = false
     var isPathChanged = false
+    /// Whether the path that was written last is the sent one without some of its segments.
+    var hasLostSegments = false
 }
