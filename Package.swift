@@ -104,7 +104,8 @@ if Context.environment["COUNTERSIGN_FUZZ"] == "1" {
         .executableTarget(
             name: "fuzz",
             dependencies: [
-                "CountersignHTTP", "CountersignSchemes", "CountersignOpaque", "CountersignSeal", "CountersignWire",
+                "CountersignHTTP", "CountersignAuthority", "CountersignSchemes", "CountersignOpaque", "CountersignSeal",
+                "CountersignWire",
             ],
             path: "Fuzz",
             exclude: ["Seeds"],

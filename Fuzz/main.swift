@@ -7,6 +7,7 @@ let targets: [String: @Sendable (Span<UInt8>) -> Void] = [
     "head": fuzzHead, "answer": fuzzAnswer, "chunks": fuzzChunks, "fields": fuzzStructuredField, "form": fuzzForm,
     "json": fuzzJSON, "claims": fuzzClaims, "sigv4": fuzzSigV4, "pem": fuzzPEM, "canonical": fuzzCanonical,
     "members": fuzzMembers, "auth": fuzzAuth, "opaque": fuzzOpaque,
+    "account-name": fuzzAccountName, "import": fuzzImport,
     "planted": fuzzPlanted,
 ]
 

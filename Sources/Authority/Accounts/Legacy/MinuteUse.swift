@@ -1,0 +1,31 @@
+import CountersignSchemes
+import CountersignSeal
+import CountersignWire
+
+/// One account's use of one minute's value. Who reads a login off the wire holds a value that is good for two minutes;
+/// it is taken once.
+package struct MinuteUse: Sendable, Hashable {
+    package let account: LegacyAccountID
+    package let minute: Minute
+    /// Unix seconds from which on the value is refused by the clock, so that the use may be forgotten.
+    package let until: Int64
+
+    init(_ account: LegacyAccountID, _ minute: Minute, _ settings: LadderSettings) {
+        self.account = account
+        self.minute = minute
+        until = (minute.number + 2) * 60 - Int64(settings.timezoneOffset)
+    }
+
+    /// Thirty-two bytes that stand for it in a replay guard. Not the value that was sent: two accounts with one password
+    /// send the same in the same minute.
+    package var replayKey: ShortBytes {
+        var hash = SHA256()
+        for part in ["countersign/1 minute use", account.app, account.row, "\(minute.number)"] {
+            let bytes = Array(part.utf8)
+            // Lengths first: no two uses are spelled alike.
+            hash.update(Array("\(bytes.count):".utf8).span)
+            hash.update(bytes.span)
+        }
+        return ShortBytes(hash.finish())
+    }
+}

@@ -1,0 +1,59 @@
+import CountersignSeal
+import CountersignWire
+
+/// The form field `password` of a legacy login, decoded: what the rungs of one door can have put there.
+package struct PasswordField: Sendable {
+    /// Longest value that is taken, in bytes. A longer one is hashed like any other wrong one, cut to this length: how
+    /// long it takes must not tell which rung an account is on.
+    package static let longest = 1024
+
+    private let bytes: Secret
+
+    package init(_ bytes: Span<UInt8>) {
+        self.bytes = Secret(copying: bytes.extracting(0..<min(bytes.count, PasswordField.longest + 1)))
+    }
+
+    /// The value as the rung's clients mean it: their `+` that arrived as a space is put back into Base64, and digits of
+    /// digests are lower-case. Whether it is well formed is not asked: a wrong value fails where values are compared.
+    package func meant(on rung: Rung) -> Secret {
+        switch rung {
+        case .plainGet, .plainPost: bytes
+        case .base64: bytes.mapped { $0 == UInt8(ascii: " ") ? UInt8(ascii: "+") : $0 }
+        case .md5, .md5Salt, .hmacMD5, .hmacMD5Time: bytes.mapped(ASCII.lowercased)
+        }
+    }
+}
+
+extension Rung {
+    /// Whether a value could be what a server in the field keeps for this rung; for values that are imported.
+    package func canKeep(_ value: Span<UInt8>) -> KeptForm {
+        guard value.count <= PasswordField.longest else { return .notThis("at most \(PasswordField.longest) bytes") }
+        guard !value.isEmpty else { return .notThis("a value that is not empty") }
+        switch self {
+        case .plainGet, .plainPost:
+            for index in 0..<value.count where value[index] == 0 { return .notThis("a password without NUL") }
+            return .this
+        case .base64:
+            return Base64.isStrict(value, .standard) ? .this : .notThis("padded Base64")
+        case .md5, .md5Salt, .hmacMD5, .hmacMD5Time:
+            guard value.count == 32 else { return .notThis("32 lower-case hexadecimal digits") }
+            return Hex.decodeShort(value) == nil ? .notThis("32 lower-case hexadecimal digits") : .this
+        }
+    }
+
+    package enum KeptForm: Sendable, Equatable {
+        case this
+        /// What was expected.
+        case notThis(String)
+    }
+}
+
+extension Secret {
+    fileprivate func mapped(_ change: (UInt8) -> UInt8) -> Secret {
+        withExposedBytes { bytes in
+            var copy = ByteBuffer(capacity: bytes.count)
+            for index in 0..<bytes.count { copy.append(change(bytes[index])) }
+            return Secret(copying: copy.span)
+        }
+    }
+}

@@ -1,0 +1,239 @@
+import CountersignAuthority
+import CountersignSeal
+import CountersignWire
+import Foundation
+import Synchronization
+import Testing
+
+@Suite struct HashingPoolTests {
+    @Test("hands back each caller's own result")
+    func results() async throws {
+        let pool = try HashingPool(HashingPool.Bounds(workers: 2, queue: 200, patience: 60_000))
+        let results = await withTaskGroup(of: (Int, Int?).self) { group in
+            for number in 0..<100 { group.addTask { (number, try? await pool.run { number * number }) } }
+            return await group.reduce(into: [Int: Int?]()) { $0[$1.0] = $1.1 }
+        }
+        for number in 0..<100 { #expect(results[number] == number * number) }
+        pool.stop()
+    }
+
+    @Test("resumes on the executor that the caller came from")
+    @MainActor func executor() async throws {
+        let pool = try HashingPool(HashingPool.Bounds(workers: 1, queue: 1))
+        let worker = try await pool.run { UInt(pthread_self()) }
+        MainActor.preconditionIsolated()
+        #expect(worker != UInt(pthread_self()))
+        pool.stop()
+    }
+
+    @Test("takes as many as it has threads and places, and refuses the next at once", .timeLimit(.minutes(1)))
+    func full() async throws {
+        let pool = try HashingPool(HashingPool.Bounds(workers: 2, queue: 3, patience: 60_000))
+        let gate = Latch()
+        let (refused, done) = await withTaskGroup(of: Refusal?.self) { group in
+            for _ in 0..<40 { group.addTask { await refusal { try await pool.run { gate.wait() } } } }
+            var refused: [Refusal] = []
+            var done = 0
+            // Thirty-five come back while nothing has been done yet.
+            for _ in 0..<35 { if let refusal = await group.next() ?? nil { refused.append(refusal) } }
+            gate.open()
+            for await refusal in group { if refusal == nil { done += 1 } }
+            return (refused, done)
+        }
+        #expect(refused.count == 35 && done == 5)
+        #expect(refused.allSatisfy { $0.code == .unavailable && ($0.retryAfter ?? 0) >= 1 })
+        pool.stop()
+    }
+
+    @Test("refuses who waited past the deadline")
+    func late() async throws {
+        let clock = SettableClock()
+        let pool = try HashingPool(HashingPool.Bounds(workers: 1, queue: 4, patience: 100), clock: clock)
+        let gate = Latch()
+        async let first = refusal { try await pool.run { gate.wait() } }
+        await gate.waited()
+        let ran = Atomic<Int>(0)
+        async let second = refusal { try await pool.run { _ = ran.add(1, ordering: .relaxed) } }
+        while pool.waiting < 1 { await Task.yield() }
+        clock.advance(milliseconds: 101)
+        gate.open()
+        #expect(await first == nil)
+        #expect(await second?.code == .unavailable)
+        #expect(ran.load(ordering: .relaxed) == 0)
+        #expect(try await pool.run { 7 } == 7)
+        pool.stop()
+    }
+
+    @Test("a caller that leaves makes room, and its work is not done")
+    func cancelled() async throws {
+        let pool = try HashingPool(HashingPool.Bounds(workers: 1, queue: 1, patience: 60_000))
+        let gate = Latch()
+        async let first = refusal { try await pool.run { gate.wait() } }
+        await gate.waited()
+        let leaving = Task<Refusal?, Never> {
+            await refusal { try await pool.run { _ = Issue.record("done for nobody") } }
+        }
+        while pool.waiting < 1 { await Task.yield() }
+        leaving.cancel()
+        #expect(await leaving.value?.code == .unavailable)
+        #expect(pool.waiting == 0)
+        async let last = refusal { try await pool.run {} }
+        while pool.waiting < 1 { await Task.yield() }
+        gate.open()
+        #expect(await first == nil)
+        #expect(await last == nil)
+        // Cancelled before it comes.
+        let never = Task<Refusal?, Never> {
+            withUnsafeCurrentTask { $0?.cancel() }
+            return await refusal { try await pool.run { _ = Issue.record("done for nobody") } }
+        }
+        #expect(await never.value != nil)
+        pool.stop()
+    }
+
+    @Test("stopping refuses who waits, finishes what has begun, and takes nothing more")
+    func stops() async throws {
+        let pool = try HashingPool(HashingPool.Bounds(workers: 1, queue: 10, patience: 60_000))
+        let gate = Latch()
+        async let begun = refusal { try await pool.run { gate.wait() } }
+        await gate.waited()
+        async let waiting = refusal { try await pool.run { _ = Issue.record("done after the stop") } }
+        while pool.waiting < 1 { await Task.yield() }
+        let stopping = Thread { pool.stop() }
+        stopping.start()
+        #expect(await waiting?.code == .unavailable)
+        gate.open()
+        #expect(await begun == nil)
+        #expect(await refusal { try await pool.run {} }?.code == .unavailable)
+        pool.stop()
+    }
+
+    @Test("every caller hears once, whatever races", .timeLimit(.minutes(1)))
+    func races() async throws {
+        for round in 0..<40 {
+            let pool = try HashingPool(HashingPool.Bounds(workers: 3, queue: 8, patience: 60_000))
+            await withTaskGroup(of: Void.self) { group in
+                for number in 0..<60 {
+                    group.addTask {
+                        let task = Task { await refusal { try await pool.run {} } }
+                        if number % 3 == 0 { task.cancel() }
+                        _ = await task.value
+                    }
+                }
+                if round % 2 == 0 { group.addTask { Thread { pool.stop() }.start() } }
+            }
+            pool.stop()
+        }
+    }
+
+    @Test("a thousand logins at once take the memory of four", .timeLimit(.minutes(2)))
+    func memory() async throws {
+        let pool = try HashingPool(HashingPool.Bounds(workers: 4, queue: 40, patience: 60_000))
+        let cost = HashCost.standard
+        let password = Secret(random: 16)
+        let atOnce = AtOnce()
+        let before = residentKiB()
+        let peak = PeakMemory()
+        let (done, refused) = await withTaskGroup(of: Refusal?.self) { group in
+            for _ in 0..<1_000 {
+                group.addTask {
+                    await refusal {
+                        let hash = try await pool.run {
+                            atOnce.during { try? PasswordHash(of: password, cost: cost) }
+                        }
+                        #expect(hash != nil)
+                    }
+                }
+            }
+            var done = 0
+            var refused = 0
+            for await refusal in group { if refusal == nil { done += 1 } else { refused += 1 } }
+            return (done, refused)
+        }
+        let grown = peak.stop() - before
+        pool.stop()
+        print("measured hashing: of 1,000 at once on 4 threads \(done) done, \(refused) refused, \(grown) KiB more")
+        #expect(done >= 44 && done + refused == 1_000 && refused > 0)
+        // It must have grown by one hash at least, or the figure means nothing. The rest is what runs beside this test and
+        // what sanitizers add; all that was taken, at once, would be 44 hashes, and all that came would be 19 GiB.
+        #expect(grown >= cost.memory, "\(grown) KiB")
+        #expect(grown <= 27 * cost.memory, "\(grown) KiB")
+        #expect(atOnce.most == 4)
+    }
+}
+
+/// Nil where the body came through.
+private func refusal(_ body: @Sendable () async throws -> Void) async -> Refusal? {
+    do {
+        try await body()
+        return nil
+    } catch {
+        if let refusal = error as? Refusal { return refusal }
+        Issue.record("neither done nor refused: \(error)")
+        return nil
+    }
+}
+
+/// Holds a pool's thread until the test opens it.
+private final class Latch: Sendable {
+    private let isOpen = Atomic<Bool>(false)
+    private let waiters = Atomic<Int>(0)
+
+    func wait() {
+        waiters.add(1, ordering: .sequentiallyConsistent)
+        while !isOpen.load(ordering: .sequentiallyConsistent) { usleep(1_000) }
+    }
+
+    /// Returns when somebody waits.
+    func waited() async { while waiters.load(ordering: .sequentiallyConsistent) == 0 { await Task.yield() } }
+
+    func open() { isOpen.store(true, ordering: .sequentiallyConsistent) }
+}
+
+private final class SettableClock: MonotonicClock {
+    private let time = Atomic<UInt64>(1)
+    var nanoseconds: UInt64 { time.load(ordering: .sequentiallyConsistent) }
+    func advance(milliseconds: UInt64) { time.add(milliseconds * 1_000_000, ordering: .sequentiallyConsistent) }
+}
+
+/// What the kernel says of this process now. Source: proc(5), statm's second figure, in pages.
+private func residentKiB() -> Int {
+    let text = (try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8)) ?? ""
+    let pages = text.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0
+    return pages * Int(sysconf(Int32(_SC_PAGESIZE))) / 1024
+}
+
+/// The most of it, looked at each millisecond.
+private final class PeakMemory: Sendable {
+    private let most = Atomic<Int>(0)
+    private let isStopped = Atomic<Bool>(false)
+
+    init() {
+        let thread = Thread { [self] in
+            while !isStopped.load(ordering: .relaxed) {
+                most.max(residentKiB(), ordering: .relaxed)
+                usleep(1_000)
+            }
+        }
+        thread.start()
+    }
+
+    func stop() -> Int {
+        isStopped.store(true, ordering: .relaxed)
+        return most.load(ordering: .relaxed)
+    }
+}
+
+/// How many were under way together, at most.
+private final class AtOnce: Sendable {
+    private let now = Atomic<Int>(0)
+    private let highest = Atomic<Int>(0)
+
+    var most: Int { highest.load(ordering: .relaxed) }
+
+    func during<Result>(_ body: () -> Result) -> Result {
+        highest.max(now.add(1, ordering: .relaxed).newValue, ordering: .relaxed)
+        defer { now.subtract(1, ordering: .relaxed) }
+        return body()
+    }
+}

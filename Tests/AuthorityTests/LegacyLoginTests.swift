@@ -1,0 +1,163 @@
+import CountersignAuthority
+import CountersignSchemes
+import CountersignSeal
+import CountersignWire
+import Testing
+
+@Suite struct LegacyLoginTests {
+    private let masterKey: MasterKey
+    private let cost: HashCost
+    private let login: LegacyLogin
+    private let account: LegacyAccountID
+    private let settings = LadderSettings(salt: secret("salt"), key: secret("key"), timezoneOffset: 28_800)
+    /// The first second of a minute.
+    private let now: Int64 = 1_709_251_140
+
+    init() throws {
+        masterKey = try #require(MasterKey(MasterKey.random()))
+        cost = try #require(HashCost(memory: 8, passes: 1))
+        login = try LegacyLogin(masterKey: masterKey, cost: cost)
+        account = LegacyAccountID(app: try #require(AppName("demo")), row: "17")
+    }
+
+    private func stored(_ rung: Rung, _ password: String, for account: LegacyAccountID? = nil) throws
+        -> LegacyLogin.Stored
+    {
+        let account = account ?? self.account
+        let kept = try LoginLadder.kept(secret(password), on: rung, settings)
+        return LegacyLogin.Stored(
+            account,
+            try LegacyCredential(keeping: kept, on: rung, of: account, under: masterKey, cost: cost))
+    }
+
+    private func sent(_ password: String, on rung: Rung, at time: Int64) throws -> PasswordField {
+        let kept = try LoginLadder.kept(secret(password), on: rung, settings)
+        return try LoginLadder.sent(kept, on: rung, settings, at: time).withExposedBytes { PasswordField($0) }
+    }
+
+    @Test("each rung opens for its password, and for nothing else", arguments: Rung.allCases)
+    func rungs(_ rung: Rung) throws {
+        let row = try stored(rung, "pässword")
+        let right = try login.judge(sent("pässword", on: rung, at: now), at: rung.door, of: row, settings, at: now)
+        #expect(right != .refused)
+        #expect((right == .accepted) == (rung != .hmacMD5Time))
+        for wrong in ["pässwor", "passwörd", " "] {
+            let field = try sent(wrong, on: rung, at: now)
+            #expect(try login.judge(field, at: rung.door, of: row, settings, at: now) == .refused)
+        }
+        for door in Rung.Door.allCases where door != rung.door {
+            let field = try sent("pässword", on: rung, at: now)
+            #expect(try login.judge(field, at: door, of: row, settings, at: now) == .refused)
+        }
+        #expect(
+            try login.judge(sent("pässword", on: rung, at: now), at: rung.door, of: nil, settings, at: now) == .refused)
+    }
+
+    @Test("another rung's value opens nothing, though the password is the same")
+    func otherRungs() throws {
+        for rung in Rung.allCases {
+            let row = try stored(rung, "password")
+            for other in Rung.allCases {
+                let same = try sent("password", on: rung, at: now).meant(on: rung).copied
+                let value = try sent("password", on: other, at: now)
+                guard value.meant(on: rung).copied != same else { continue }
+                #expect(
+                    try login.judge(value, at: rung.door, of: row, settings, at: now) == .refused, "\(other) at \(rung)"
+                )
+            }
+        }
+    }
+
+    @Test("a minute that turns between client and server", arguments: turnsTable)
+    func minuteTurns(_ row: (sent: Int64, judged: Int64, isAccepted: Bool)) throws {
+        let stored = try stored(.hmacMD5Time, "password")
+        let field = try sent("password", on: .hmacMD5Time, at: now + row.sent)
+        let verdict = try login.judge(field, at: .minute, of: stored, settings, at: now + row.judged)
+        guard case .acceptedOnce(let use) = verdict else {
+            #expect(!row.isAccepted)
+            return
+        }
+        #expect(row.isAccepted)
+        #expect(use.minute == Minute(now + row.sent, settings))
+        // It may be forgotten only when no clock takes it any more.
+        #expect(try login.judge(field, at: .minute, of: stored, settings, at: use.until - 1) == verdict)
+        #expect(try login.judge(field, at: .minute, of: stored, settings, at: use.until) == .refused)
+    }
+
+    @Test("the same use has one key; another minute, account or app has another")
+    func replayKeys() throws {
+        let other = LegacyAccountID(app: try #require(AppName("demo")), row: "18")
+        let elsewhere = LegacyAccountID(app: try #require(AppName("other")), row: "17")
+        var keys: [[UInt8]] = []
+        for (account, time) in [(account, now), (account, now + 60), (other, now), (elsewhere, now)] {
+            let stored = try stored(.hmacMD5Time, "password", for: account)
+            for moment in [time, time + 59] {
+                let field = try sent("password", on: .hmacMD5Time, at: time)
+                guard
+                    case .acceptedOnce(let use) = try login.judge(field, at: .minute, of: stored, settings, at: moment)
+                else {
+                    Issue.record("refused")
+                    continue
+                }
+                keys.append(use.replayKey.array)
+            }
+        }
+        #expect(keys.count == 8)
+        for pair in stride(from: 0, to: keys.count, by: 2) { #expect(keys[pair] == keys[pair + 1]) }
+        #expect(Set(keys).count == 4)
+    }
+
+    @Test("a credential opens in its own row and on its own rung only")
+    func moved() throws {
+        let good = try stored(.md5, "password")
+        let other = LegacyAccountID(app: try #require(AppName("demo")), row: "18")
+        var rung = good
+        rung.credential.rung = .plainPost
+        var altered = good
+        altered.credential.sealed[30] ^= 1
+        for row in [LegacyLogin.Stored(other, good.credential), rung, altered] {
+            let field = try sent("password", on: .md5, at: now)
+            #expect(throws: LegacyLoginFault.self) {
+                try login.judge(field, at: .form, of: row, settings, at: now)
+            }
+        }
+    }
+
+    @Test("without the app's key the last rung is closed")
+    func noKey() throws {
+        let row = try stored(.hmacMD5Time, "password")
+        let field = try sent("password", on: .hmacMD5Time, at: now)
+        let without = LadderSettings(timezoneOffset: settings.timezoneOffset)
+        #expect(try login.judge(field, at: .minute, of: row, without, at: now) == .refused)
+    }
+
+    @Test("nothing that a login sends stands in what is stored", arguments: Rung.allCases)
+    func stolenRow(_ rung: Rung) throws {
+        let row = try stored(rung, "a long enough password").credential
+        let kept = try LoginLadder.kept(secret("a long enough password"), on: rung, settings).copied
+        #expect(row.sealed.firstRange(of: kept) == nil)
+        // With the master key too, but for the last rung, whose server computes with it.
+        let binding = SealBinding(kind: "legacy-credential-\(rung.rawValue)", app: "demo", row: "17")
+        let opened = try masterKey.open(row.sealed, as: binding).copied
+        #expect((opened.firstRange(of: kept) != nil) == (rung == .hmacMD5Time))
+    }
+
+    @Test("a value that is too long is refused, even if it begins like the right one")
+    func tooLong() throws {
+        let password = String(repeating: "x", count: PasswordField.longest)
+        let row = try stored(.plainPost, password)
+        for (extra, verdict) in [("", LegacyLogin.Verdict.accepted), ("x", .refused), ("xx", .refused)] {
+            let field = PasswordField(Array((password + extra).utf8).span)
+            #expect(try login.judge(field, at: .form, of: row, settings, at: now) == verdict)
+        }
+    }
+}
+
+private func secret(_ text: String) -> Secret { Secret(copying: Array(text.utf8).span) }
+
+/// Seconds from the minute's first: when it was sent, when it is judged.
+private let turnsTable: [(sent: Int64, judged: Int64, isAccepted: Bool)] = [
+    (0, 0, true), (0, 59, true), (59, 60, true), (0, 119, true), (59, 119, true), (0, 120, false), (59, 120, false),
+    // A client ahead of the server: the field takes the current minute and the one before.
+    (60, 59, false), (60, 60, true), (0, -1, false),
+]

@@ -1,0 +1,155 @@
+import CountersignAuthority
+import CountersignSeal
+import CountersignWire
+import Testing
+
+@Suite struct LoginLimitsTests {
+    private let app: AppName
+    private let bob: AccountName
+    private let now: Int64 = 1_700_000_000_000
+
+    init() throws {
+        app = try #require(AppName("demo"))
+        bob = try AccountName(normalizing: "bob")
+    }
+
+    private func rules() -> LoginLimits.Rules {
+        var rules = LoginLimits.Rules()
+        rules.account = Allowance(burst: 3, oneEach: .seconds(60))
+        rules.address = Allowance(burst: 6, oneEach: .seconds(10))
+        rules.device = Allowance(burst: 2, oneEach: .seconds(30))
+        rules.capacity = 1 << 12
+        return rules
+    }
+
+    private func stranger(_ last: UInt8) throws -> LoginLimits.Caller {
+        .stranger(try #require(ClientAddress([192, 0, 2, last])))
+    }
+
+    @Test("an account is guessed at so often, from wherever, and a known device still signs in")
+    func knownDevice() throws {
+        let limits = LoginLimits(rules())
+        for last in 1...3 {
+            #expect(limits.start(app: app, account: bob, from: try stranger(UInt8(last)), at: now).isAllowed)
+        }
+        #expect(limits.start(app: app, account: bob, from: try stranger(4), at: now) == .retry(after: 60))
+        // Once, and again: its own allowance, which strangers cannot touch.
+        for device in [UInt8(1), 1, 2, 2] {
+            #expect(limits.start(app: app, account: bob, from: .knownDevice([device]), at: now).isAllowed)
+        }
+        #expect(limits.start(app: app, account: bob, from: .knownDevice([1]), at: now) == .retry(after: 30))
+        // And its attempts are not the strangers'.
+        #expect(limits.start(app: app, account: bob, from: try stranger(4), at: now + 60_000).isAllowed)
+    }
+
+    @Test("an address tries so many accounts")
+    func address() throws {
+        let limits = LoginLimits(rules())
+        let caller = try stranger(1)
+        for number in 1...6 {
+            let account = try AccountName(normalizing: "user \(number)")
+            #expect(limits.start(app: app, account: account, from: caller, at: now).isAllowed)
+        }
+        #expect(limits.start(app: app, account: bob, from: caller, at: now) == .retry(after: 10))
+        #expect(limits.start(app: app, account: bob, from: try stranger(2), at: now).isAllowed)
+    }
+
+    @Test("a start that is refused costs nothing anywhere")
+    func allOrNothing() throws {
+        let limits = LoginLimits(rules())
+        for last in 1...3 { _ = limits.start(app: app, account: bob, from: try stranger(UInt8(last)), at: now) }
+        let caller = try stranger(9)
+        for _ in 0..<20 { #expect(!limits.start(app: app, account: bob, from: caller, at: now).isAllowed) }
+        for number in 1...6 {
+            let account = try AccountName(normalizing: "user \(number)")
+            #expect(limits.start(app: app, account: account, from: caller, at: now).isAllowed)
+        }
+    }
+
+    @Test("verified logins are never counted")
+    func refunds() throws {
+        let limits = LoginLimits(rules())
+        for _ in 0..<100 {
+            guard case .allowed(let receipt) = limits.start(app: app, account: bob, from: try stranger(1), at: now)
+            else {
+                Issue.record("counted")
+                return
+            }
+            limits.refund(receipt, at: now)
+        }
+    }
+
+    @Test("the same name in another app is another account")
+    func apps() throws {
+        let limits = LoginLimits(rules())
+        let other = try #require(AppName("other"))
+        for last in 1...3 { _ = limits.start(app: app, account: bob, from: try stranger(UInt8(last)), at: now) }
+        #expect(limits.start(app: other, account: bob, from: try stranger(5), at: now).isAllowed)
+    }
+
+    @Test("what a dead process had counted counts on")
+    func restored() throws {
+        let limits = LoginLimits(rules())
+        for last in 1...3 { _ = limits.start(app: app, account: bob, from: try stranger(UInt8(last)), at: now) }
+        _ = limits.start(app: app, account: bob, from: .knownDevice([1]), at: now)
+        let snapshots = limits.snapshots(at: now)
+        let again = try LoginLimits(rules(), restoring: snapshots, at: now + 1_000)
+        #expect(again.start(app: app, account: bob, from: try stranger(4), at: now + 1_000) == .retry(after: 59))
+        #expect(again.start(app: app, account: bob, from: .knownDevice([1]), at: now + 1_000).isAllowed)
+        #expect(again.start(app: app, account: bob, from: .knownDevice([1]), at: now + 1_000) == .retry(after: 29))
+        #expect(again.snapshots(at: now).keys.count == 3)
+    }
+
+    @Test("a snapshot that is not whole is not taken")
+    func damaged() throws {
+        let limits = LoginLimits(rules())
+        _ = limits.start(app: app, account: bob, from: try stranger(1), at: now)
+        let good = limits.snapshots(at: now)
+        let bytes = try #require(good[.account])
+        #expect(bytes.count == 84)
+        var damaged = (0..<bytes.count).map { Array(bytes[..<$0]) }
+        damaged.append(bytes + [0])
+        for bit in 0..<bytes.count * 8 {
+            var flipped = bytes
+            flipped[bit / 8] ^= 1 << UInt8(bit % 8)
+            damaged.append(flipped)
+        }
+        for bytes in damaged {
+            var snapshots = good
+            snapshots[.account] = bytes
+            #expect(throws: LimitTable.NotRestored.self) {
+                try LoginLimits(rules(), restoring: snapshots, at: now)
+            }
+        }
+        var missing = good
+        missing[.device] = nil
+        #expect(throws: LimitTable.NotRestored.malformed) { try LoginLimits(rules(), restoring: missing, at: now) }
+        var larger = rules()
+        larger.capacity *= 2
+        #expect(throws: LimitTable.NotRestored.otherShape) { try LoginLimits(larger, restoring: good, at: now) }
+    }
+
+    @Test("who is one caller", arguments: addressTable)
+    func addresses(_ row: (address: [UInt8], bytes: [UInt8]?)) {
+        #expect(ClientAddress(row.address.span)?.bytes == row.bytes)
+    }
+}
+
+extension ClientAddress {
+    fileprivate init?(_ bytes: [UInt8]) { self.init(bytes.span) }
+}
+
+extension LoginLimits.Decision {
+    fileprivate var isAllowed: Bool { if case .allowed = self { true } else { false } }
+}
+
+private let network: [UInt8] = [0x20, 0x01, 0x0D, 0xB8, 1, 2, 3, 4]
+
+private let addressTable: [(address: [UInt8], bytes: [UInt8]?)] = [
+    ([192, 0, 2, 1], [192, 0, 2, 1]),
+    (network + [0, 0, 0, 0, 0, 0, 0, 1], network),
+    (network + [9, 9, 9, 9, 9, 9, 9, 9], network),
+    ([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 192, 0, 2, 1], [192, 0, 2, 1]),
+    ([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFE, 192, 0, 2, 1], [0, 0, 0, 0, 0, 0, 0, 0]),
+    ([], nil), ([1, 2, 3], nil), ([UInt8](repeating: 1, count: 15), nil), ([UInt8](repeating: 1, count: 17), nil),
+]
