@@ -38,6 +38,9 @@
     @usableFromInline package var fields: [Field] = []
     /// Which of the fields that we know are among them.
     package private(set) var names = FieldNames()
+    /// Whether a backend may take the body for a form, by any Content-Type there is: what follows the media type does not
+    /// matter, and backends that look for its end stop at a comma, too.
+    package private(set) var hasFormType = false
     package var framing = Framing.none
     package var transport = Transport.tls
     /// 0 for HTTP/1.0, 1 for HTTP/1.1.
@@ -52,11 +55,24 @@
     /// Looks up which fields these are; whoever writes `fields`, with names in lower case, calls it once.
     package mutating func tellFieldsApart() {
         names = FieldNames()
+        hasFormType = false
         for index in fields.indices {
             let name = FieldName(head.span.extracting(fields[index].name.range))
             fields[index].known = name
             names.insert(name)
+            if name == .contentType, Request.isForm(head.span.extracting(fields[index].value.range)) {
+                hasFormType = true
+            }
         }
+    }
+
+    private static func isForm(_ type: Span<UInt8>) -> Bool {
+        let form: StaticString = "application/x-www-form-urlencoded"
+        let length = form.utf8CodeUnitCount
+        guard type.count >= length, type.extracting(0..<length).matchesWithoutCase(form) else { return false }
+        guard type.count > length else { return true }
+        let next = type[length]
+        return next <= 0x20 || next == UInt8(ascii: ";") || next == UInt8(ascii: ",")
     }
 
     /// The one field of that name; nil when it is absent, and when there are several.

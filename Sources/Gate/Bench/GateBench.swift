@@ -57,7 +57,7 @@ package struct GateBench: Sendable {
         defer { for suffix in ["", ".lock"] { unlink(path + suffix) } }
         let replay = try ReplayFile(path: path, expecting: nil, now: now)
         try await fill(replay)
-        let secret = Secret(random: 32)
+        let secret = GateBench.secret()
         var signer = try GateBench.credentials(with: key ?? SigningKey(secret))
         let gate = try GateBench.gate(scheme, signer, replay, FixedClock(now: now))
         guard let writer = Registry.standard.scheme(named: scheme) else { throw Fault(.failed, "bench: no scheme") }
@@ -103,6 +103,13 @@ package struct GateBench: Sendable {
             try await replay.insert(
                 ReplayEntry(keyID: id, scheme: .messageSignatures, replayKey: key, created: now, now: now))
         }
+    }
+
+    /// Letters only, for peers that take a secret for text.
+    private static func secret() -> Secret {
+        let random = Secret(random: 32)
+        let letters = Array(random.withExposedBytes { Base64.encode($0, .url) }.utf8)
+        return Secret(copying: letters.span)
     }
 
     private static func credentials(with key: SigningKey) throws -> Credentials {

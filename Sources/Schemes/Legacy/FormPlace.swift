@@ -1,22 +1,5 @@
 import CountersignWire
 
-extension Request {
-    /// Whether a backend may take the body for a form, by any Content-Type there is: what follows the media type does not
-    /// matter, and backends that look for its end stop at a comma, too.
-    var hasFormType: Bool {
-        guard names.contains(.contentType) else { return false }
-        for field in fields where field.known == .contentType {
-            let type = head.span.extracting(field.value.range)
-            var end = 0
-            while end < type.count, type[end] > 0x20, type[end] != UInt8(ascii: ";"), type[end] != UInt8(ascii: ",") {
-                end += 1
-            }
-            if type.extracting(0..<end).matchesWithoutCase("application/x-www-form-urlencoded") { return true }
-        }
-        return false
-    }
-}
-
 extension Draft {
     /// Where form parameters are added.
     enum FormPlace {

@@ -15,12 +15,11 @@ enum SigV4Place {
     static func query(of request: Request) -> Bool {
         guard let query = request.query else { return false }
         let text = request.head.span.extracting(query.range)
-        var isAtStart = true
-        for index in 0..<text.count {
-            if isAtStart, text[index] == UInt8(ascii: "X"), isTelling(text.extracting(index..<text.count)) {
-                return true
-            }
-            isAtStart = text[index] == UInt8(ascii: "&")
+        var start = 0
+        while let index = text.firstIndex(of: UInt8(ascii: "X"), from: start) {
+            let isAtStart = index == 0 || text[index - 1] == UInt8(ascii: "&")
+            if isAtStart, isTelling(text.extracting(index..<text.count)) { return true }
+            start = index + 1
         }
         return false
     }
