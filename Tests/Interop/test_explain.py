@@ -114,11 +114,15 @@ def test_the_command_names_it_too(key):
     assert (accepted.returncode, json.loads(accepted.out)["cause"]) == (0, None)
 
 
-def test_the_command_tries_other_secrets(key):
+def test_the_command_tries_other_secrets(key, tmp_path):
     other = base64.urlsafe_b64encode(bytes(32)).decode().rstrip("=")
     request = signed(key, "/", secret=other)
     assert json.loads(explain(request, key, "--secret", key.secret).out)["cause"] is None
     done = explain(request, key, "--secret", key.secret, "--other-secret", other)
+    assert json.loads(done.out)["cause"]["code"] == "another-secret"
+    file = tmp_path / "other.txt"
+    file.write_text(other + "\n")
+    done = explain(request, key, "--secret", key.secret, "--other-secret-file", str(file))
     assert json.loads(done.out)["cause"]["code"] == "another-secret"
     assert other not in done.out
 

@@ -5,7 +5,7 @@ import base64
 import datetime
 import json
 import secrets
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
@@ -15,6 +15,7 @@ from http_message_signatures import (
     HTTPMessageSigner, HTTPMessageVerifier, HTTPSignatureKeyResolver, InvalidSignature, algorithms)
 
 from gateway import run
+from message import Message
 from signing import ReleaseKey, decode_secret
 
 MAKE = {
@@ -39,19 +40,6 @@ class Keys(HTTPSignatureKeyResolver):
 
     def resolve_private_key(self, key_id):
         return self.private
-
-
-@dataclass
-class Message:
-    method: str
-    url: str
-    headers: dict[str, str] = field(default_factory=dict)
-    body: bytes = b""
-
-    def wire(self) -> bytes:
-        target = "/" + self.url.split("/", 3)[3]
-        lines = [f"{self.method} {target} HTTP/1.1"] + [f"{name}: {value}" for name, value in self.headers.items()]
-        return ("\r\n".join(lines) + "\r\n\r\n").encode() + self.body
 
 
 @dataclass

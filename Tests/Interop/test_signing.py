@@ -6,28 +6,14 @@ import hashlib
 import json
 import secrets
 import subprocess
-from dataclasses import dataclass, field
 
 import pytest
 from http_message_signatures import (
     HTTPMessageSigner, HTTPMessageVerifier, HTTPSignatureKeyResolver, InvalidSignature, algorithms)
 
 from gateway import ROOT, run
+from message import Message
 from signing import ReleaseKey, decode_secret
-
-
-@dataclass
-class Message:
-    """The shape of a request that http-message-signatures works on."""
-    method: str
-    url: str
-    headers: dict[str, str] = field(default_factory=dict)
-    body: bytes = b""
-
-    def wire(self) -> bytes:
-        target = "/" + self.url.split("/", 3)[3]
-        lines = [f"{self.method} {target} HTTP/1.1"] + [f"{name}: {value}" for name, value in self.headers.items()]
-        return ("\r\n".join(lines) + "\r\n\r\n").encode() + self.body
 
 
 class Keys(HTTPSignatureKeyResolver):

@@ -64,7 +64,11 @@ final class Answer {
     }
 
     func finish(_ status: Int) throws(Fault) {
-        guard isJSON else { return }
+        guard isJSON else {
+            // The prompt would stand behind the body's last byte. A file gets the body as it came.
+            if run.console.isTerminal, isWhole, let last = body.last, last != 0x0A { try run.console.print("") }
+            return
+        }
         let lines = String(decoding: head, as: UTF8.self).split(separator: "\r\n").dropFirst()
         let fields = lines.map { line -> JSONValue in
             let parts = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)

@@ -5,9 +5,10 @@ extension Command {
     static let explain = Command(
         words: ["explain"], summary: "show how a request is judged, step by step, and why it is refused",
         options: Desk.options + [
-            .list("other-secret", "S", "a secret that may have been used by mistake"),
+            .list("other-secret", "S", "a secret that may have been used by mistake (seen in the process list)"),
+            .list("other-secret-file", "F", "a file that holds one"),
             .value("signed", "FILE", "the string to sign as the client spelled it, to compare with"),
-            .value("data", "DIR", "take the key, its policy and the app's other releases from this data folder"),
+            .value("data", "DIR", "take the key, its scheme and policy, and the app's other releases from here"),
         ],
         notes: Desk.notes + """
 

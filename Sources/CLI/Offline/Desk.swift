@@ -35,9 +35,9 @@ struct Desk {
         """
 
     init(_ run: Invocation) throws(Fault) {
-        scheme = try run.schemeName()
         keyID = try run.keyID(run.requiredOption("key-id"), at: "--key-id")
         let kept = try Kept(run, keyID)
+        scheme = try run.schemeName(default: kept?.release.scheme ?? .messageSignatures)
         if let given = try run.secretText() {
             key = try KeyText.key(given.text, bare: .asPrinted(scheme), algorithm: run.algorithm(), at: given.place)
             guard key.publicKey == nil || scheme == .messageSignatures else {
@@ -55,6 +55,10 @@ struct Desk {
             let place = "--other-secret \(index + 1)"
             let secret = try SecretText.secret(Array(text.utf8), bare: .asPrinted(scheme), at: place)
             others.append(KnownKey(secret, name: place))
+        }
+        for path in run.arguments.values("other-secret-file") {
+            let text = Invocation.trimmed(try Console.readFile(path, limit: 65_536))
+            others.append(KnownKey(try SecretText.secret(text, bare: .asPrinted(scheme), at: path), name: path))
         }
         let transport = try Desk.transport(run)
         let bytes = try run.console.read()

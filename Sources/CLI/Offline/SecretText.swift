@@ -84,7 +84,7 @@ extension Invocation {
     static let secretVariable = "COUNTERSIGN_SECRET"
 
     /// Without the end of line that files and pipes end in.
-    private static func trimmed(_ bytes: [UInt8]) -> [UInt8] {
+    static func trimmed(_ bytes: [UInt8]) -> [UInt8] {
         var bytes = bytes
         if bytes.last == 0x0A { bytes.removeLast() }
         if bytes.last == 0x0D { bytes.removeLast() }
