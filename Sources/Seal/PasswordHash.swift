@@ -1,5 +1,3 @@
-import CSodium
-
 /// What one slow hash costs. Kept with each hash, so that the costs of new ones can change.
 package struct HashCost: Sendable, Equatable {
     /// KiB.
@@ -27,7 +25,7 @@ package struct PasswordHash: Sendable, Equatable {
     /// libsodium could not get the memory.
     package struct OutOfMemory: Error, Sendable, Equatable {}
 
-    package static let saltCount = Int(crypto_pwhash_SALTBYTES)
+    package static let saltCount = Argon2id.saltCount
     package static let hashCount = 32
 
     package let cost: HashCost
@@ -49,18 +47,10 @@ package struct PasswordHash: Sendable, Equatable {
     private static func compute(
         _ password: Secret, _ cost: HashCost, _ salt: [UInt8]
     ) throws(OutOfMemory) -> [UInt8] {
-        // Chooses the implementation for this processor; the portable one takes twice the time.
-        guard sodium_init() >= 0 else { throw OutOfMemory() }
-        var hash = [UInt8](repeating: 0, count: hashCount)
-        let status = password.withPointer { start in
-            start.withMemoryRebound(to: CChar.self, capacity: password.count) { start in
-                crypto_pwhash(
-                    &hash, UInt64(hashCount), start, UInt64(password.count), salt, UInt64(cost.passes),
-                    cost.memory * 1024, crypto_pwhash_ALG_ARGON2ID13)
-            }
-        }
-        guard status == 0 else { throw OutOfMemory() }
-        return hash
+        guard let argon2id = Argon2id(memory: cost.memory, passes: cost.passes, lanes: 1, salt: salt),
+            let hash = try? argon2id.hash(password, count: hashCount)
+        else { throw OutOfMemory() }
+        return hash.withExposedBytes { $0.withUnsafeBufferPointer { Array($0) } }
     }
 }
 
