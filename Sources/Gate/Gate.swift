@@ -59,6 +59,7 @@ package final class Gate: Sendable {
             scheme: release.scheme, keyID: release.id, key: release.key, at: clock.now, policy: release.policy)
         question.nextKey = release.nextKey
         question.refusal = refusal
+        question.time = .atMost(50_000_000)
         question.others = await keys.siblings(of: release).map(KnownKey.init(of:))
         let explanation = Explanation(of: request, question, schemes: schemes)
         // A key id that only looks like one of ours is nobody's, unless the signature says otherwise.

@@ -32,11 +32,19 @@ package struct KeyRing: Sendable {
         (try? await source.siblings(of: release)) ?? []
     }
 
-    /// The key of another signature on the same request: one of the app whose policy asked for it.
+    /// The key of another signature on the same request: one of the app whose policy asked for it, and whose own release
+    /// asks for no other. Else whoever adds a signature that names a release with a laxer policy would choose for this one.
     nonisolated(nonsending) func key(for claim: Claim, ofAppOf first: Candidate) async throws(Refusal) -> Candidate {
         let other = try await key(for: claim)
-        guard let release = other.release, release.app != first.release?.app else { return other }
-        throw Refusal(.badSignature, "keyid \(claim.keyID): a key of another app than the one whose policy chose it")
+        guard let release = other.release else { return other }
+        guard release.app == first.release?.app else {
+            throw Refusal(
+                .badSignature, "keyid \(claim.keyID): a key of another app than the one whose policy chose it")
+        }
+        guard release.allowance.label == first.release?.allowance.label else {
+            throw Refusal(.badSignature, "keyid \(claim.keyID): the policy of its release chooses another signature")
+        }
+        return other
     }
 }
 

@@ -35,6 +35,32 @@ import Testing
         #expect(await deployment.refusal(of: broken)?.code == .badSignature)
     }
 
+    @Test("a signature that names another release does not choose by that one's policy")
+    func borrowedPolicy() async throws {
+        let deployment = try Deployment()
+        let row = Row(label: "b", labels: ["a", "b"], tags: [nil, nil], code: nil)
+        var draft = Draft(try sign(row, deployment, breaking: "b"))
+        for name in ["Signature-Input", "Signature"] {
+            let value = try #require(draft.fields.first { $0.name.lowercased() == name.lowercased() }?.value)
+            let added = name == "Signature" ? "c=:AAAA:" : "c=();keyid=\"r_other\";tag=\"countersign\""
+            draft.set(name, "\(String(decoding: value, as: UTF8.self)), \(added)")
+        }
+        var keys: [KeyID: ReleaseKey] = [:]
+        for (id, label) in [(deployment.messages.keyID, "b"), (try #require(KeyID("r_other")), "a")] {
+            var policy = Policy()
+            policy.signatureLabel = label
+            keys[id] = ReleaseKey(
+                id: id, app: "shop", platform: "ios", version: "1.0", scheme: .messageSignatures, policy: policy,
+                key: deployment.messages.key)
+        }
+        let gate = Gate(
+            authorities: Authorities([Deployment.authority]), keys: KeyTable(keys: keys), replay: deployment.replay,
+            clock: FixedTime(now: Deployment.now))
+        let request = draft.request()
+        let refusal = await #expect(throws: Refusal.self) { try await gate.judge(request) }
+        #expect(refusal?.code == .badSignature)
+    }
+
     struct Row: Sendable {
         var label: String?
         var labels: [String]

@@ -114,6 +114,20 @@ import Testing
         #expect(ContinuousClock.now - began < .seconds(60))
     }
 
+    @Test("where requests are served, one that is made to be slow costs no more than its time")
+    func timed() throws {
+        var mistaken = Mistaken(.sigV4)
+        let pairs = (0..<120).map { "%7a%7A\(999 - $0)" }.joined(separator: "&")
+        mistaken.sent.target = Array("/?\(pairs)".utf8)
+        mistaken.seen = mistaken.sent
+        mistaken.secret = Array("quite another secret".utf8)
+        let request = try mistaken.request()
+        let clock = ContinuousClock()
+        let patient = clock.measure { #expect(explain(request, .sigV4).cause == nil) }
+        let served = clock.measure { #expect(explain(request, .sigV4, .atMost(1_000_000)).cause == nil) }
+        #expect(served * 8 < patient)
+    }
+
     @Test func aBodyThatGrowsWithoutEndIsNotInflated() throws {
         // Zeros as gzip, 1,051 bytes, by Python's gzip.compress(bytes(n), mtime=0): 1 MiB is read, a byte more is not.
         #expect(
@@ -131,9 +145,12 @@ import Testing
         return start + [UInt8](repeating: 0, count: 1051 - start.count - end.count - 8) + end + trailer
     }
 
-    private func explain(_ request: Request, _ scheme: SchemeName) -> Explanation {
+    private func explain(
+        _ request: Request, _ scheme: SchemeName, _ time: Budget.Time = .untilDone
+    ) -> Explanation {
         var question = Explanation.Question(
             scheme: scheme, keyID: KeyID("r_test"), key: SigningKey(secret(Mistaken.secretText)), at: now)
+        question.time = time
         question.others = [KnownKey(of: release("r_second", scheme, "the secret of release 2"))]
         return Explanation(of: request, question)
     }

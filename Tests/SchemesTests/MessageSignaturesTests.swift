@@ -43,6 +43,18 @@ import Testing
         #expect(claim.shortfalls == row.lack)
     }
 
+    @Test("a key id with quotes is read as it was written", arguments: ["a\"b", "a\\b", "\\", "\";tag=\"x"])
+    func quotedKeyID(_ text: String) throws {
+        let keyID = try #require(KeyID(text))
+        var draft = Draft(method: "GET", target: Array("/".utf8), authority: "h.example")
+        try MessageSignatures().sign(
+            &draft, as: Credentials(keyID: keyID, key: credentials().key), at: 1000, nonce: "n")
+        var workspace = Workspace()
+        let claim = try #require(try MessageSignatures().claim(in: draft.request(), &workspace))
+        #expect(claim.keyID == keyID)
+        #expect(claim.shortfalls == [])
+    }
+
     @Test("signing and reading back gives every field that was covered")
     func coveredFields() throws {
         var draft = Draft(method: "GET", target: Array("/".utf8), authority: "h.example")

@@ -44,6 +44,8 @@ package struct Explanation: Sendable {
         /// Why the gate refused it; nil where nobody has asked it. It knows more: what was seen before, and what an app
         /// allows.
         package var refusal: Refusal?
+        /// How long the search for a mistake may take.
+        package var time = Budget.Time.untilDone
 
         package init(scheme: SchemeName, keyID: KeyID?, key: SigningKey, at: Int64?, policy: Policy = Policy()) {
             self.scheme = scheme

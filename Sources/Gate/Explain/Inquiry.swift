@@ -12,11 +12,12 @@ struct Inquiry: ~Copyable {
     private var sent: SentSignature
     private let isBodyWhole: Bool
     private let policy: Policy
-    private var budget = Budget()
+    private var budget: Budget
     private var workspace = Workspace()
 
     init(_ request: Request, _ scheme: any Scheme, _ question: Explanation.Question) {
         self.scheme = scheme
+        budget = Budget(question.time)
         keys = [question.key, question.nextKey].compactMap { $0 }
         others = question.others
         mistakes = Mistake.those(of: scheme.name)
@@ -29,7 +30,7 @@ struct Inquiry: ~Copyable {
     mutating func cause() -> Cause? {
         if let received = spelling(of: sent.readable) { return cause(received) }
         for mistake in mistakes {
-            guard case .repair(let repair) = mistake.undo else { continue }
+            guard case .repair(let repair) = mistake.undo, !budget.isSpent else { continue }
             for mended in repair(sent.readable, scheme.name).prefix(8) {
                 // In a body that was compressed the signature is found only now.
                 if sent.readings.isEmpty { sent = SentSignature(mended.draft, scheme.name) }
@@ -75,7 +76,7 @@ struct Inquiry: ~Copyable {
         for key in keys where key.publicKey == nil {
             let secret = key.secret.withExposedBytes { bytes in (0..<bytes.count).map { bytes[$0] } }
             for mistake in mistakes {
-                guard case .secret(let undo) = mistake.undo else { continue }
+                guard case .secret(let undo) = mistake.undo, !budget.isSpent else { continue }
                 for other in undo(secret) where other != secret && !other.isEmpty {
                     let key = SigningKey(Secret(copying: other.span))
                     if let reading = holds(received, under: [key]) { return Cause(mistake).and(reading) }
@@ -87,7 +88,10 @@ struct Inquiry: ~Copyable {
 
     private mutating func text(_ received: Spelling) -> Cause? {
         for mistake in mistakes {
-            guard case .text(let undo) = mistake.undo else { continue }
+            // What is made of a text costs many times what it costs to sign it.
+            guard case .text(let undo) = mistake.undo, received.text.bytes.count <= Budget.body, !budget.isSpent else {
+                continue
+            }
             for text in undo(received) where text != received.text {
                 let other = received.with(text)
                 guard let reading = holds(other) else { continue }
@@ -101,7 +105,7 @@ struct Inquiry: ~Copyable {
         for key in keys where key.publicKey == nil {
             let secret = key.secret.withExposedBytes { bytes in (0..<bytes.count).map { bytes[$0] } }
             for mistake in mistakes {
-                guard case .mac(let undo) = mistake.undo else { continue }
+                guard case .mac(let undo) = mistake.undo, !budget.isSpent else { continue }
                 budget.spend(on: received.text.bytes.count)
                 for other in undo(received, secret) {
                     for reading in sent.readings where Verify.compare(other.bytes.span, reading.mac) == .equal {
@@ -118,7 +122,7 @@ struct Inquiry: ~Copyable {
         var variants: [(mistake: Mistake, index: Int, spelling: Spelling)] = []
         var tried: Set<[UInt8]> = [received.text.bytes]
         for (index, mistake) in mistakes.enumerated() {
-            guard case .request(let undo) = mistake.undo else { continue }
+            guard case .request(let undo) = mistake.undo, !budget.isSpent else { continue }
             var kept = 0
             for draft in undo(received.draft) {
                 guard let other = spelling(of: draft), tried.insert(other.text.bytes).inserted else { continue }
@@ -131,7 +135,7 @@ struct Inquiry: ~Copyable {
         }
         for first in variants {
             for second in mistakes[(first.index + 1)...] where second.code != first.mistake.code {
-                guard case .request(let undo) = second.undo else { continue }
+                guard case .request(let undo) = second.undo, !budget.isSpent else { continue }
                 for draft in undo(first.spelling.draft) {
                     guard let other = spelling(of: draft), tried.insert(other.text.bytes).inserted else { continue }
                     guard let reading = holds(other) else { continue }

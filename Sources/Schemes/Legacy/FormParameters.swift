@@ -68,27 +68,18 @@ enum FormParameters {
         }
     }
 
-    /// By the bytes of their names; those of one name keep their order. By insertion: there are few, and mostly the
-    /// prefix decides.
+    /// By the bytes of their names; those of one name keep their order. Few are sorted in place; many in so many steps that
+    /// 256 names of kilobytes that begin alike, which anybody can send, hold up nobody.
     static func sort(_ workspace: inout Workspace) {
-        for index in workspace.parameters.indices.dropFirst() {
-            let moving = workspace.parameters[index]
-            var place = index
-            while place > 0, isBefore(moving, workspace.parameters[place - 1], workspace.decoded.span) {
-                workspace.parameters[place] = workspace.parameters[place - 1]
-                place -= 1
-            }
-            workspace.parameters[place] = moving
-        }
+        // Moved out and back, since the comparison reads the rest of the workspace.
+        var sorted: [FormParameter] = []
+        swap(&sorted, &workspace.parameters)
+        sorted.sort { isBefore($0, $1, workspace.decoded.span) }
+        swap(&sorted, &workspace.parameters)
     }
 
     private static func isBefore(_ left: FormParameter, _ right: FormParameter, _ text: borrowing Span<UInt8>) -> Bool {
         if left.prefix != right.prefix { return left.prefix < right.prefix }
-        let left = text.extracting(left.name.range)
-        let right = text.extracting(right.name.range)
-        for index in 0..<min(left.count, right.count) where left[index] != right[index] {
-            return left[index] < right[index]
-        }
-        return left.count < right.count
+        return text.extracting(left.name.range).isBefore(text.extracting(right.name.range))
     }
 }

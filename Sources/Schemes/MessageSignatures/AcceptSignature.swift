@@ -14,12 +14,7 @@ extension MessageSignatures {
         for field in fields where !names.contains(field) { names.append(field) }
         let list = names.map { "\"\($0)\"" }.joined(separator: " ")
         var text = "app=(\(list));created;nonce=\"\(nonce)\""
-        if let keyID { text += ";keyid=\"\(escaped(keyID))\"" }
+        if let keyID { text += ";keyid=\"\(keyID.quotable)\"" }
         return text + ";tag=\"countersign\""
-    }
-
-    /// Source: RFC 9651 §4.1.6.
-    private static func escaped(_ keyID: KeyID) -> String {
-        keyID.description.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"")
     }
 }

@@ -16,7 +16,7 @@ extension MessageSignatures {
         guard request.names.contains(.signature), request.names.contains(.signatureInput) else { return nil }
         let key = credentials.key
         let parameters =
-            "created=\(at);keyid=\"\(credentials.keyID)\";alg=\"\(key.algorithm.rawValue)\";tag=\"countersign\""
+            "created=\(at);keyid=\"\(credentials.keyID.quotable)\";alg=\"\(key.algorithm.rawValue)\";tag=\"countersign\""
         var fields = [
             Draft.Field("Content-Digest", ContentDigest.value(for: body.span)),
             Draft.Field("Signature-Input", "answer=\(MessageSignatures.answerComponents);\(parameters)"),
@@ -38,7 +38,7 @@ extension MessageSignatures {
         guard message.fields.count <= FieldSet.limit else { throw Refusal(.malformed, "more than 128 fields") }
         guard try SignatureInput.isTagged(message, &workspace) else { return nil }
         let input = workspace.signature
-        guard let named = input.keyID, let keyID = KeyID(message.head.span.extracting(named.range)) else {
+        guard let named = input.keyID, let keyID = KeyID(quoted: message.head.span.extracting(named.range)) else {
             throw Refusal(.malformed, "Signature-Input: expected a keyid of 1 to 64 visible characters")
         }
         let signature = try MessageSignatures.signature(labelled: input.label, in: message, &workspace)

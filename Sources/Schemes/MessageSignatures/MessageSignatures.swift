@@ -41,7 +41,7 @@ package struct MessageSignatures: Scheme {
         guard request.fields.count <= FieldSet.limit else { throw Refusal(.malformed, "more than 128 fields") }
         try SignatureInput.read(request, &workspace, rule)
         let input = workspace.signature
-        guard let named = input.keyID, let keyID = KeyID(request.head.span.extracting(named.range)) else {
+        guard let named = input.keyID, let keyID = KeyID(quoted: request.head.span.extracting(named.range)) else {
             throw Refusal(.malformed, "Signature-Input: expected a keyid of 1 to 64 visible characters")
         }
         let signature = try MessageSignatures.signature(labelled: input.label, in: request, &workspace)

@@ -13,7 +13,7 @@ extension MessageSignatures {
             if !names.contains(name), !MessageSignatures.isLeftOut(name) { names.append(name) }
         }
         let list = (names.map { "\"\($0)\"" } + additional).joined(separator: " ")
-        let keyID = credentials.keyID
+        let keyID = credentials.keyID.quotable
         draft.set(
             "Signature-Input",
             "app=(\(list));created=\(at);nonce=\"\(nonce)\";keyid=\"\(keyID)\";alg=\"\(algorithm)\";tag=\"countersign\""

@@ -1,4 +1,5 @@
 import CountersignWire
+import Glibc
 
 extension SigV4Space {
     private static let mostFields = 64
@@ -122,9 +123,13 @@ extension SigV4Space {
 extension Span<UInt8> {
     /// Ordered as bytes are, the shorter of two that begin alike first.
     func isBefore(_ other: Span<UInt8>) -> Bool {
-        for index in 0..<Swift.min(count, other.count) where self[index] != other[index] {
-            return self[index] < other[index]
+        let shared = Swift.min(count, other.count)
+        let order = withUnsafeBufferPointer { left in
+            other.withUnsafeBufferPointer { right in
+                guard shared > 0, let left = left.baseAddress, let right = right.baseAddress else { return Int32(0) }
+                return memcmp(left, right, shared)
+            }
         }
-        return count < other.count
+        return order == 0 ? count < other.count : order < 0
     }
 }

@@ -19,7 +19,7 @@ extension Mistake {
             "body-line-ends", "the body's line ends were changed, or an end of line was added or cut off",
             mend: "send the body as bytes: no text mode, no editor's last newline",
             .request { draft in
-                guard draft.body.count <= Budget.inflated, !draft.body.isEmpty else { return [] }
+                guard draft.body.count <= Budget.body, !draft.body.isEmpty else { return [] }
                 let unix = draft.body.replacing([0x0D, .newline], with: [.newline])
                 var found = [unix, unix.replacing([.newline], with: [0x0D, .newline]), draft.body + [.newline]]
                 if draft.body.last == .newline { found.append(Array(draft.body.dropLast())) }

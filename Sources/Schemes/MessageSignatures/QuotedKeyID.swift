@@ -1,0 +1,28 @@
+import CountersignWire
+
+/// Key ids as `keyid` carries them: a string, in which `"` and `\` have a `\` before them. An id may hold both.
+/// Source: RFC 9651 §3.3.3.
+extension KeyID {
+    /// What stands between the quotes; nil where it stands for no key id.
+    init?(quoted text: borrowing Span<UInt8>) {
+        let escape = UInt8(ascii: "\\")
+        guard text.firstIndex(of: escape, from: 0) != nil else {
+            self.init(text)
+            return
+        }
+        var plain = InlineArray<64, UInt8>(repeating: 0)
+        var count = 0
+        var index = 0
+        while index < text.count {
+            if text[index] == escape { index += 1 }
+            guard index < text.count, count < KeyID.longest else { return nil }
+            plain[count] = text[index]
+            count += 1
+            index += 1
+        }
+        self.init(plain.span.extracting(0..<count))
+    }
+
+    /// To stand between the quotes.
+    var quotable: String { description.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"") }
+}

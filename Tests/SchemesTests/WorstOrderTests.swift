@@ -1,0 +1,67 @@
+import CountersignSchemes
+import CountersignWire
+import Testing
+
+/// Requests that anybody can make, to be as slow to read as they can be.
+@Suite struct WorstOrderTests {
+    @Test("names of kilobytes that begin alike, backwards, are read as fast as any", arguments: shapesTable)
+    func names(_ shape: Shape) throws {
+        let prefix = String(repeating: "z", count: 4000)
+        let names = (0..<240).map { "\(prefix)\(999 - $0)" }
+        let plain = try time(shape, ["q": names.joined()])
+        let worst = try time(shape, KeyValuePairs(names))
+        #expect(worst < plain * 8)
+    }
+
+    struct Shape: Sendable, CustomTestStringConvertible {
+        var scheme: any Scheme
+        var join: @Sendable (KeyValuePairs) -> Draft
+
+        var testDescription: String { scheme.name.rawValue }
+    }
+
+    /// Names and values in that order.
+    struct KeyValuePairs: ExpressibleByDictionaryLiteral {
+        var all: [(String, String)]
+
+        init(dictionaryLiteral elements: (String, String)...) { all = elements }
+        init(_ names: [String]) { all = names.map { ($0, "") } }
+    }
+
+    static let shapesTable = [
+        Shape(scheme: AuthV1()) { form($0, "auth_key=k&auth_timestamp=1&auth_version=1.0&auth_signature=\(zeros)") },
+        Shape(scheme: FormMD5()) {
+            form($0, "app_id=k&plat=p&ver=1&rand=12345678&timestamp=2026-01-01-00:00:00&sign=\(zeros.prefix(32))")
+        },
+        Shape(scheme: AuthV4()) { pairs in
+            var draft = Draft(method: "POST", target: Array("/".utf8), authority: "h.example")
+            draft.set("X-Auth-Version", "4")
+            draft.set("X-Auth-Client-ID", "k")
+            draft.set("X-Auth-Timestamp", "1")
+            draft.set("X-Auth-Signature", zeros)
+            draft.body = Array("{\(pairs.all.map { "\"\($0)\":\"\($1)\"" }.joined(separator: ","))}".utf8)
+            return draft
+        },
+    ]
+
+    private static let zeros = String(repeating: "0", count: 64)
+
+    private static func form(_ pairs: KeyValuePairs, _ base: String) -> Draft {
+        var draft = Draft(method: "POST", target: Array("/".utf8), authority: "h.example")
+        draft.set("Content-Type", "application/x-www-form-urlencoded")
+        draft.body = Array((pairs.all.map { "\($0)=\($1)" } + [base]).joined(separator: "&").utf8)
+        return draft
+    }
+
+    /// How long the shorter of two readings takes.
+    private func time(_ shape: Shape, _ pairs: KeyValuePairs) throws -> Duration {
+        let request = shape.join(pairs).request()
+        var workspace = Workspace()
+        return try (0..<2).map { _ in
+            let began = ContinuousClock.now
+            let claim = try shape.scheme.claim(in: request, &workspace)
+            #expect(claim != nil)
+            return ContinuousClock.now - began
+        }.min() ?? .zero
+    }
+}
