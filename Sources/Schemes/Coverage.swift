@@ -16,6 +16,10 @@ package struct Coverage: Sendable, Equatable {
         case namedFields = "fields the signature names"
         /// White space in them, and whether their values came in one line or several.
         case fieldSpelling = "spelling of named fields"
+        /// Whether a named field's values came in one line, joined by commas, or in several.
+        case fieldLines = "lines of named fields"
+        /// Whether a path without a query is followed by `?`.
+        case emptyQuery = "empty query"
         /// Fields that it does not name.
         case otherFields = "other fields"
         /// Creation time, nonce, key id and whatever else the scheme signs about the signature itself.

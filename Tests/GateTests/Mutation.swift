@@ -55,7 +55,7 @@ enum Mutation {
         case .namedFields:
             let others: Set = ["host", "content-length", "signature-input", "signature", "authorization"]
             return fields { !others.contains($0) }.flatMap { [$0.name, $0.value] }
-        case .body, .transport, .otherFields, .formSpelling, .querySpelling, .fieldSpelling,
+        case .body, .transport, .otherFields, .formSpelling, .querySpelling, .fieldSpelling, .fieldLines, .emptyQuery,
             .jsonMembers,
             .jsonSpelling:
             return []
@@ -98,6 +98,8 @@ enum Mutation {
         case .query: return rebuilt(request, target: { $0.replacing("x=1", with: "x=2") })
         case .querySpelling: return rebuilt(request, target: { $0.replacing("x=1&y", with: "y=&%78=1") })
         case .fieldSpelling: return rebuilt(request, spaced: "x-words")
+        case .fieldLines: return rebuilt(request, split: "x-words")
+        case .emptyQuery: return rebuilt(request, target: { $0 + "?" })
         case .otherFields: return rebuilt(request, agent: "other")
         case .formSpelling: return rebuilt(request, body: { $0.replacing("a=x", with: "%61=%78") })
         case .jsonSpelling: return rebuilt(request, body: { _ in #" { "A" : "\u0078" } "# })
@@ -111,7 +113,7 @@ enum Mutation {
 
     private static func rebuilt(
         _ request: Request, method: String? = nil, authority: String? = nil, agent: String? = nil,
-        spaced: String? = nil, timestamp: String? = nil,
+        spaced: String? = nil, split: String? = nil, timestamp: String? = nil,
         body: (String) -> String = { $0 }, target: (String) -> String = { $0 }
     ) -> Request {
         var draft = Draft(
@@ -124,6 +126,10 @@ enum Mutation {
             if name == "user-agent" { value = agent ?? value }
             if name == "x-auth-timestamp" { value = timestamp ?? value }
             if name == spaced { value = value.replacing(" ", with: " \t ") }
+            if name == split {
+                draft.fields += value.split(separator: ", ").map { Draft.Field(name, String($0)) }
+                continue
+            }
             draft.fields.append(Draft.Field(name, value))
         }
         draft.body = Array(body(String(decoding: request.body, as: UTF8.self)).utf8)

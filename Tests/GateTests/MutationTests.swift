@@ -53,6 +53,8 @@ import Testing
                 if name == .formMD5, part == .method { $0.method = "GET" }
                 if name == .formMD5, part == .formSpelling { $0.body = Array("a=x".utf8) }
                 if part == .querySpelling { $0.target = Array("/call?x=1&y".utf8) }
+                if part == .emptyQuery { $0.target = Array("/call".utf8) }
+                if part == .fieldLines { $0.set("X-Words", "two, words") }
                 if part == .fieldSpelling { $0.set("X-Words", "two words") }
                 $0.set("User-Agent", "test")
             }

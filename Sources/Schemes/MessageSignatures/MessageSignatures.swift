@@ -16,7 +16,7 @@ package struct MessageSignatures: Scheme {
     package var coverage: Coverage {
         Coverage(
             covered: [.method, .authority, .path, .query, .body, .namedFields, .signatureParameters],
-            uncovered: [.transport, .otherFields])
+            uncovered: [.transport, .otherFields, .fieldLines, .emptyQuery])
     }
 
     package func trace(in request: Request) -> Trace {
