@@ -14,7 +14,8 @@ import CountersignWire
     let texts = spellings(of: draft)
     guard let standard = texts.first, texts.count <= 3 else { return precondition(texts.isEmpty) }
     let query = draft.target.firstIndex(of: UInt8(ascii: "?")).map { draft.target[$0...] } ?? []
-    guard query.count > 1, !lines[0].isEmpty else { return }
+    // A presigned URL's spelling lacks its signature, and so is none.
+    guard query.count > 1, lines[0].starts(with: "AWS4-".utf8) else { return }
     // A spelling of a query is itself a query, and one of the same parameters: docs/protocol.md rests on that.
     for text in texts {
         draft.target = Array("/?\(text.query)".utf8)

@@ -116,6 +116,31 @@ import Testing
         return draft.request()
     }
 
+    @Test(
+        "curl 7.88 signs a query as it stands, and its user may be mistaken in the secret",
+        arguments: [
+            (Mistaken.secretText + " ", "secret-white-space"), ("the secret of release 2", "secret-of-another-release"),
+            ("a secret of nobody", nil),
+        ])
+    func anotherSpelling(_ row: (secret: String, cause: String?)) throws {
+        var draft = Draft(method: "GET", target: Array("/orders?z=1&a=2".utf8), authority: "api.example.com")
+        let key = SigningKey(secret(row.secret))
+        try SigV4().sign(
+            &draft, as: Credentials(keyID: try #require(KeyID("r_test")), key: key), at: now, nonce: "")
+        let request = draft.request()
+        var workspace = Workspace()
+        let claim = try #require(try SigV4().claim(in: request, &workspace))
+        try SigV4().spell(claim, request, &workspace)
+        let standard = Hex.encode(key.mac(.sigV4, of: workspace.text).span)
+        #expect(try SigV4().respell(0, claim, request, &workspace) == .written)
+        let asWritten = Hex.encode(key.mac(.sigV4, of: workspace.text).span)
+        #expect(standard != asWritten)
+        let field = try #require(draft.fields.first { $0.name == "Authorization" })
+        let value = String(decoding: field.value, as: UTF8.self)
+        draft.set("Authorization", value.replacing(standard, with: asWritten))
+        #expect(explain(draft.request(), .sigV4).cause?.code == row.cause)
+    }
+
     private func explain(_ request: Request, _ scheme: SchemeName) -> Explanation {
         var question = Explanation.Question(
             scheme: scheme, keyID: KeyID("r_test"), key: SigningKey(secret(Mistaken.secretText)), at: now)

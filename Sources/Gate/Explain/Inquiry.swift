@@ -45,9 +45,12 @@ struct Inquiry: ~Copyable {
 
     private mutating func cause(_ received: Spelling) -> Cause? {
         if let reading = holds(received) { return contradiction(received)?.and(reading) ?? reading.mistake }
-        if let known = others.first(where: { holds(received, under: [$0.key]) != nil }) { return known.cause }
-        if let other = mac(received) { return contradiction(received)?.and(other) ?? other }
-        return secret(received) ?? text(received) ?? request(received)
+        for spelling in [received] + respelled(received) {
+            if let known = others.first(where: { holds(spelling, under: [$0.key]) != nil }) { return known.cause }
+            if let other = mac(spelling) { return contradiction(received)?.and(other) ?? other }
+            if let other = secret(spelling) { return other }
+        }
+        return text(received) ?? request(received)
     }
 
     /// That the message names another algorithm than the key's is evidence only beside a signature that holds.
@@ -153,17 +156,45 @@ struct Inquiry: ~Copyable {
     /// Nil where the draft cannot be read, or the budget is spent.
     private mutating func spelling(of draft: Draft) -> Spelling? {
         guard !budget.isSpent else { return nil }
-        var request = draft.request()
-        request.isBodyWhole = isBodyWhole
+        let request = request(draft)
         do throws(Refusal) {
             guard let claim = try scheme.claim(in: request, by: policy, &workspace) else { return nil }
             try scheme.spell(claim, request, &workspace)
-            let text = Text(bytes: workspace.text.bytes.array, secretAt: workspace.text.secretOffset)
-            let canonical = scheme.name == .sigV4 ? [UInt8](workspace.canonicalRequest) : []
-            return Spelling(scheme: scheme.name, claim: claim, draft: draft, text: text, canonicalRequest: canonical)
+            return written(claim, draft)
         } catch {
             return nil
         }
+    }
+
+    /// The other spellings that the scheme takes the same request in: a client that uses one may be mistaken in its
+    /// secret, too.
+    private mutating func respelled(_ received: Spelling) -> [Spelling] {
+        let request = request(received.draft)
+        var found: [Spelling] = []
+        do throws(Refusal) {
+            // Read again: others may have been read since.
+            guard let claim = try scheme.claim(in: request, by: policy, &workspace) else { return [] }
+            try scheme.spell(claim, request, &workspace)
+            while try scheme.respell(found.count, claim, request, &workspace) == .written {
+                found.append(written(claim, received.draft))
+            }
+        } catch {
+            return []
+        }
+        return found
+    }
+
+    private func request(_ draft: Draft) -> Request {
+        var request = draft.request()
+        request.isBodyWhole = isBodyWhole
+        return request
+    }
+
+    /// What lies in the workspace.
+    private func written(_ claim: Claim, _ draft: Draft) -> Spelling {
+        let text = Text(bytes: workspace.text.bytes.array, secretAt: workspace.text.secretOffset)
+        let canonical = scheme.name == .sigV4 ? [UInt8](workspace.canonicalRequest) : []
+        return Spelling(scheme: scheme.name, claim: claim, draft: draft, text: text, canonicalRequest: canonical)
     }
 
     /// The reading of the sent signature that holds for this text; nil where none does.
