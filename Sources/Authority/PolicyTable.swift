@@ -53,7 +53,8 @@ extension PolicyKey {
             name: "timezone", value: "+08:00", meaning: "the zone of the wall clock that form-md5 clients send",
             fallback: "+00:00", expected: "an offset from -14:00 to +14:00", visibility: .shown, apply: applyTimezone),
         PolicyKey(
-            name: "debug", value: "on | off", meaning: "whether a refusal tells the caller its exact reason and what would mend it (docs/explain.md)",
+            name: "debug", value: "on | off",
+            meaning: "whether a refusal tells the caller its exact reason and what would mend it (docs/explain.md)",
             fallback: "off", expected: "on or off", visibility: .shown,
             apply: { policy, text in
                 guard let word = oneOf("on", "off")(&policy, text) else { return nil }
