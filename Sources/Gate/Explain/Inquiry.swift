@@ -71,9 +71,15 @@ struct Inquiry: ~Copyable {
 
     // MARK: The kinds of mistakes
 
+    /// Copies, which nobody wipes: the price of trying spellings of them, paid where an app's policy says `debug` only.
+    private var secrets: [[UInt8]] {
+        keys.filter { $0.publicKey == nil }.map { key in
+            key.secret.withExposedBytes { bytes in (0..<bytes.count).map { bytes[$0] } }
+        }
+    }
+
     private mutating func secret(_ received: Spelling) -> Cause? {
-        for key in keys where key.publicKey == nil {
-            let secret = key.secret.withExposedBytes { bytes in (0..<bytes.count).map { bytes[$0] } }
+        for secret in secrets {
             for mistake in mistakes {
                 guard case .secret(let undo) = mistake.undo else { continue }
                 for other in undo(secret) where other != secret && !other.isEmpty {
@@ -98,8 +104,7 @@ struct Inquiry: ~Copyable {
     }
 
     private mutating func mac(_ received: Spelling) -> Cause? {
-        for key in keys where key.publicKey == nil {
-            let secret = key.secret.withExposedBytes { bytes in (0..<bytes.count).map { bytes[$0] } }
+        for secret in secrets {
             for mistake in mistakes {
                 guard case .mac(let undo) = mistake.undo else { continue }
                 budget.spend(on: received.text.bytes.count)
@@ -188,27 +193,6 @@ extension Scheme {
             return try claim(in: request, &workspace)
         }
         return try claim(in: request, labelled: label, &workspace)
-    }
-}
-
-/// A key that the request might have been signed with by mistake.
-package struct KnownKey: Sendable {
-    let key: SigningKey
-    let cause: Cause
-
-    /// Another release of the same app.
-    package init(of release: ReleaseKey) {
-        key = release.key
-        cause = Cause(
-            "secret-of-another-release",
-            "the secret of another release was used: \(release.id) (\(release.platform) \(release.version))",
-            "build each release with its own key id and secret")
-    }
-
-    /// One that whoever asks has at hand; `name` says which.
-    package init(_ secret: Secret, name: String) {
-        key = SigningKey(secret)
-        cause = Cause("another-secret", "another secret was used: \(name)", "give the client the secret of this key id")
     }
 }
 
