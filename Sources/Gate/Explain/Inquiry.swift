@@ -75,9 +75,15 @@ struct Inquiry: ~Copyable {
 
     // MARK: The kinds of mistakes
 
+    /// Copies, which nobody wipes: the price of trying spellings of them, paid where an app's policy says `debug` only.
+    private var secrets: [[UInt8]] {
+        keys.filter { $0.publicKey == nil }.map { key in
+            key.secret.withExposedBytes { bytes in (0..<bytes.count).map { bytes[$0] } }
+        }
+    }
+
     private mutating func secret(_ received: Spelling) -> Cause? {
-        for key in keys where key.publicKey == nil {
-            let secret = key.secret.withExposedBytes { bytes in (0..<bytes.count).map { bytes[$0] } }
+        for secret in secrets {
             for mistake in mistakes {
                 guard case .secret(let undo) = mistake.undo, !budget.isSpent else { continue }
                 for other in undo(secret) where other != secret && !other.isEmpty {
@@ -105,8 +111,7 @@ struct Inquiry: ~Copyable {
     }
 
     private mutating func mac(_ received: Spelling) -> Cause? {
-        for key in keys where key.publicKey == nil {
-            let secret = key.secret.withExposedBytes { bytes in (0..<bytes.count).map { bytes[$0] } }
+        for secret in secrets {
             for mistake in mistakes {
                 guard case .mac(let undo) = mistake.undo, !budget.isSpent else { continue }
                 budget.spend(on: received.text.bytes.count)
@@ -222,27 +227,6 @@ extension Scheme {
         guard let claim = try claim(in: request, &workspace) else { return nil }
         guard let label = try Allowance(policy, name).otherLabel(than: claim, in: request) else { return claim }
         return try self.claim(in: request, labelled: label, &workspace)
-    }
-}
-
-/// A key that the request might have been signed with by mistake.
-package struct KnownKey: Sendable {
-    let key: SigningKey
-    let cause: Cause
-
-    /// Another release of the same app.
-    package init(of release: ReleaseKey) {
-        key = release.key
-        cause = Cause(
-            "secret-of-another-release",
-            "the secret of another release was used: \(release.id) (\(release.platform) \(release.version))",
-            "build each release with its own key id and secret")
-    }
-
-    /// One that whoever asks has at hand; `name` says which.
-    package init(_ secret: Secret, name: String) {
-        key = SigningKey(secret)
-        cause = Cause("another-secret", "another secret was used: \(name)", "give the client the secret of this key id")
     }
 }
 
