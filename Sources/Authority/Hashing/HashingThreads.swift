@@ -2,7 +2,8 @@ import CountersignWire
 import Glibc
 
 /// The pool's threads. POSIX threads and not tasks: Swift's own pool has a thread a core, and a core that hashes would be
-/// one that serves nothing else.
+/// one that serves nothing else. Safe to share: `threads` is filled before anybody else has this, and emptied under the
+/// lock.
 final class HashingThreads: @unchecked Sendable {
     /// Set in `init`; taken away by the first ``join()``, under the lock.
     private var threads: [pthread_t] = []

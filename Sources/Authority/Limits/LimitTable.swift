@@ -12,6 +12,8 @@ import CountersignSeal
 /// them nothing, it must keep every place of their set used up, with keys that it cannot choose (the hash is keyed): a
 /// whole table, at one attempt an interval each, for as long as it lasts. Nobody is ever refused for longer
 /// than one whole span. Source: the space-saving algorithm (Metwally, Agrawal, El Abbadi, 2005), for the inheritance.
+///
+/// Safe to share: the places of a set are touched under that set's lock.
 package final class LimitTable: @unchecked Sendable {
     package static let ways = 16
     private static let lockCount = 64

@@ -3,7 +3,7 @@ import CountersignWire
 import Glibc
 
 /// The store in one SQLite file: WAL, so that readers and a writer do not wait for each other; `synchronous=FULL`,
-/// because `NORMAL` may lose an acknowledged commit at power loss.
+/// because `NORMAL` may lose an acknowledged commit at power loss. Safe to share: the connection is used under the lock.
 package final class SQLiteStore: Store, @unchecked Sendable {
     private let path: String
     /// Guards `database`.
