@@ -47,22 +47,35 @@ let package = Package(
         module("Wire", []),
         module("Seal", ["CCrypto", "CSodium"]),
         module("Opaque", ["CountersignSeal"]),
+        module("Handshake", ["CountersignOpaque", "CountersignSeal", "CountersignWire"]),
         module("Schemes", ["CountersignWire", "CountersignSeal"]),
         module("Gate", ["CountersignSchemes", "CountersignSeal", "CountersignWire", "CZlib"]),
-        module("Authority", ["CountersignGate", "CountersignSchemes", "CountersignSeal", "CountersignWire"]),
+        module(
+            "Authority",
+            [
+                "CountersignGate", "CountersignHandshake", "CountersignOpaque", "CountersignSchemes", "CountersignSeal",
+                "CountersignWire",
+            ]),
+        // What a client of ours does: sign-up, login, refresh, signed calls. Never imports the gate.
+        module(
+            "Client",
+            [
+                "CountersignHandshake", "CountersignOpaque", "CountersignSchemes", "CountersignSeal", "CountersignWire",
+            ]),
         module("SQLite", ["CountersignAuthority", "CSQLite"], path: "Stores/SQLite"),
         module("HTTP", ["CountersignWire", "CCrypto", "CEvent"]),
         module(
             "Server",
             [
                 "CountersignHTTP", "CountersignSQLite", "CountersignAuthority", "CountersignGate",
-                "CountersignSchemes", "CountersignSeal", "CountersignWire",
+                "CountersignHandshake", "CountersignOpaque", "CountersignSchemes", "CountersignSeal", "CountersignWire",
             ]),
         .executableTarget(
             name: "countersign",
             dependencies: [
-                "CountersignServer", "CountersignAuthority", "CountersignGate", "CountersignSchemes",
-                "CountersignSeal", "CountersignSQLite", "CountersignHTTP", "CountersignWire", "CCurl", "CCrypto",
+                "CountersignServer", "CountersignAuthority", "CountersignClient", "CountersignGate", "CountersignHandshake",
+                "CountersignOpaque", "CountersignSchemes", "CountersignSeal", "CountersignSQLite", "CountersignHTTP",
+                "CountersignWire", "CCurl", "CCrypto",
             ],
             path: "Sources/CLI", swiftSettings: settings),
 
@@ -76,15 +89,26 @@ let package = Package(
         tests(
             "Authority",
             [
-                "CountersignSQLite", "CountersignGate", "CountersignSchemes", "CountersignSeal", "CountersignWire",
-                "CSQLite",
+                "CountersignSQLite", "CountersignGate", "CountersignHandshake", "CountersignOpaque", "CountersignSchemes",
+                "CountersignSeal", "CountersignWire", "CSQLite",
             ]),
-        tests("SQLite", ["CountersignAuthority", "CountersignGate", "CountersignSchemes", "CountersignWire"]),
+        tests("Handshake", ["CountersignOpaque", "CountersignSeal", "CountersignWire"]),
+        tests(
+            "Client",
+            [
+                "CountersignHandshake", "CountersignOpaque", "CountersignSchemes", "CountersignSeal", "CountersignWire",
+            ]),
+        tests(
+            "SQLite",
+            [
+                "CountersignAuthority", "CountersignGate", "CountersignHandshake", "CountersignSchemes",
+                "CountersignSeal", "CountersignWire",
+            ]),
         tests(
             "Server",
             [
-                "CountersignHTTP", "CountersignAuthority", "CountersignGate", "CountersignSchemes", "CountersignSeal",
-                "CountersignWire",
+                "CountersignHTTP", "CountersignAuthority", "CountersignGate", "CountersignHandshake", "CountersignOpaque",
+                "CountersignSchemes", "CountersignSeal", "CountersignSQLite", "CountersignWire",
             ]),
         // Speaks OPAQUE with other people's libraries in Tests/Interop; never shipped.
         .executableTarget(
@@ -92,7 +116,10 @@ let package = Package(
             path: "Tests/OpaquePeer", swiftSettings: settings),
         .testTarget(
             name: "CLITests",
-            dependencies: ["countersign", "CountersignSchemes", "CountersignSeal", "CountersignWire"],
+            dependencies: [
+                "countersign", "CountersignClient", "CountersignHandshake", "CountersignSchemes", "CountersignSeal",
+                "CountersignWire",
+            ],
             path: "Tests/CLITests", swiftSettings: settings),
     ],
     swiftLanguageModes: [.v6]

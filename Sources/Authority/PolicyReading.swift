@@ -131,28 +131,16 @@ extension PolicyKey {
         return text
     }
 
-    @Sendable static func applySlots(_ policy: inout Policy, _ text: String) -> String? {
-        if ["single", "per-platform", "per-device-class", "unlimited"].contains(text) { return text }
-        guard text.hasPrefix("limit("), text.hasSuffix(")"),
-            let limit = number(text.dropFirst(6).dropLast()), (1...1000).contains(limit)
-        else { return nil }
-        return "limit(\(limit))"
-    }
-
-    @Sendable static func applyHost(_ policy: inout Policy, _ text: String) -> String? {
-        AppName(text) == nil ? nil : text
-    }
-
     @Sendable static func applySecret(_ policy: inout Policy, _ text: String) -> String? {
         (1...256).contains(text.utf8.count) ? text : nil
     }
 
-    private static func parts(_ text: String) -> [String] {
+    static func parts(_ text: String) -> [String] {
         text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
     }
 
     /// `90s`, `5m` or `12h`, from a second to a day.
-    private static func seconds(_ text: Substring) -> Int? {
+    static func seconds(_ text: Substring) -> Int? {
         let unit =
             switch text.last {
             case "s": 1
@@ -166,7 +154,7 @@ extension PolicyKey {
         return count * unit
     }
 
-    private static func number(_ text: Substring) -> Int? {
+    static func number(_ text: Substring) -> Int? {
         guard !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
         return Int(text)
     }

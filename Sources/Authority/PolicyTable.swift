@@ -81,45 +81,57 @@ extension PolicyKey {
             }),
     ]
 
-    /// What accounts and sessions will go by.
+    /// What accounts and sessions go by.
     private static let accounts: [PolicyKey] = [
         PolicyKey(
             name: "slots", value: "RULE",
-            meaning: "which sessions of one account may live side by side (kept for when sessions come)",
+            meaning: "which sessions of one account may live side by side; a login ends those in its way",
             fallback: "single", expected: "single, per-platform, per-device-class, limit(N) or unlimited",
             visibility: .shown, apply: applySlots),
         PolicyKey(
+            name: "token-lifetime", value: "2h", meaning: "how long a token is good before it must be renewed",
+            fallback: "2h", expected: "a time from 1s to 24h such as 2h", visibility: .shown,
+            apply: applyTokenLifetime),
+        PolicyKey(
+            name: "session-idle", value: "90d", meaning: "how long a session lives without being renewed",
+            fallback: "90d", expected: "1d to 1000d, or a shorter time such as 12h", visibility: .shown,
+            apply: applySessionIdle),
+        PolicyKey(
+            name: "anonymous", value: "all | none | /PATH,…",
+            meaning: "which routes of the backend a release opens without a session: these paths, and what is below them",
+            fallback: "all", expected: "all, none, or paths such as /public,/v1/news", visibility: .shown,
+            apply: applyAnonymous),
+        PolicyKey(
             name: "registration", value: "open | admin",
-            meaning: "who makes accounts: anyone, or administrators only (kept for when accounts come)",
-            fallback: "admin", expected: "open or admin", visibility: .shown, apply: oneOf("open", "admin")),
+            meaning: "who makes accounts: anyone, or administrators only",
+            fallback: "admin", expected: "open or admin", visibility: .shown, apply: applyRegistration),
         PolicyKey(
             name: "password-login", value: "on | off",
-            meaning: "whether a password may be sent to sign in, over TLS (kept for when accounts come)",
-            fallback: "off", expected: "on or off", visibility: .shown, apply: oneOf("on", "off")),
+            meaning: "whether a password may be sent to sign in, over TLS",
+            fallback: "off", expected: "on or off", visibility: .shown, apply: onOff { $0.passwordLogin = $1 }),
     ]
 
-    /// What app versions in the field will go by.
+    /// What app versions in the field go by.
     private static let legacy: [PolicyKey] = [
         PolicyKey(
             name: "legacy-login", value: "on | off",
-            meaning: "whether the login routes of old clients are answered (kept for when accounts come)",
-            fallback: "off", expected: "on or off", visibility: .shown, apply: oneOf("on", "off")),
+            meaning: "whether the login routes of old clients are answered",
+            fallback: "off", expected: "on or off", visibility: .shown, apply: onOff { $0.legacyLogin = $1 }),
         PolicyKey(
             name: "legacy-session", value: "upstream | authority",
-            meaning: "whose the tokens of old clients are (kept for when sessions come)",
-            fallback: "upstream", expected: "upstream or authority", visibility: .shown,
-            apply: oneOf("upstream", "authority")),
+            meaning: "whose the tokens of old clients are: the backend's own, or ours",
+            fallback: "upstream", expected: "upstream or authority", visibility: .shown, apply: applyLegacySession),
         PolicyKey(
             name: "legacy-host", value: "HOST",
-            meaning: "the host whose unsigned logins belong to this app (kept for when accounts come)",
+            meaning: "the host whose unsigned logins belong to this app",
             fallback: "none", expected: "a host name in lower case", visibility: .shown, apply: applyHost),
         PolicyKey(
             name: "legacy-salt", value: "TEXT",
-            meaning: "the salt of the md5-salt rung; kept sealed (for when accounts come)",
+            meaning: "the salt of the md5-salt rung; kept sealed",
             fallback: "none", expected: "1 to 256 bytes", visibility: .secret, apply: applySecret),
         PolicyKey(
             name: "legacy-key", value: "TEXT",
-            meaning: "the key of the hmac-md5 rungs; kept sealed (for when accounts come)",
+            meaning: "the key of the hmac-md5 rungs; kept sealed",
             fallback: "none", expected: "1 to 256 bytes", visibility: .secret, apply: applySecret),
     ]
 }

@@ -4,6 +4,8 @@ import CountersignWire
 /// A request that was judged good: whose it is, and what its signature vouches for.
 package struct Caller: Sendable {
     package let release: ReleaseKey
+    /// Whose session it is; nil for callers who are no more than a release.
+    package internal(set) var session: Session?
     /// Which of the release's keys the signature held under.
     package let edition: ReleaseKey.Edition
     package var scheme: SchemeName { release.scheme }

@@ -32,6 +32,35 @@ package struct Policy: Sendable, Equatable {
     /// Where clients of auth-v4 see this deployment: `https://api.example.com`; nil for where the request came to.
     package var publicURL: String?
 
+    // What accounts and sessions go by. These are the app's own: all of its releases share its accounts.
+
+    /// Which sessions of one account may live side by side.
+    package var slots = SlotRule.single
+    /// Who makes accounts.
+    package var registration = Registration.admin
+    /// Whether a password may be sent to sign in, over TLS.
+    package var passwordLogin = Permission.refused
+    /// Whether the login routes of old clients are answered.
+    package var legacyLogin = Permission.refused
+    /// Whose the tokens of old clients are.
+    package var legacySession = LegacySession.upstream
+    /// The host whose unsigned logins belong to this app. Lower-case.
+    package var legacyHost: String?
+    /// Seconds for which a token is good.
+    package var tokenLifetime: Int64 = 7_200
+    /// Seconds for which a session lives without a refresh.
+    package var sessionIdle: Int64 = 90 * 86_400
+    /// Which of the backend's routes a release opens by itself, without a session.
+    package var anonymous = RouteSet.all
+
+    package enum Registration: Sendable, Equatable { case open, admin }
+    package enum LegacySession: Sendable, Equatable { case upstream, authority }
+    /// Routes of the backend, by how their paths begin.
+    package enum RouteSet: Sendable, Equatable {
+        case all
+        /// Those whose path is one of these, or goes on behind one of them with a `/`. None of them: no route.
+        case under([[UInt8]])
+    }
     package enum RefusalDetail: Sendable, Equatable { case coarse, exact }
     package enum Assertion: Sendable, Equatable { case none, signed }
     package enum Permission: Sendable, Equatable { case refused, allowed }

@@ -16,7 +16,7 @@ final class Gateway: Handler, @unchecked Sendable {
     private let gate: Gate
     private let signing: AnswerSigning
     private let backend: Backend
-    private let prefix: [UInt8]
+    private let routes: RouteTable
     private let limits: Limits
     private let log: EventLog?
     private let clock: any TimeSource
@@ -27,14 +27,14 @@ final class Gateway: Handler, @unchecked Sendable {
     private var line: [UInt8] = []
 
     init(
-        gate: Gate, signing: AnswerSigning, backend: Backend, identity: Identity, prefix: String, limits: Limits,
+        gate: Gate, signing: AnswerSigning, backend: Backend, identity: Identity, routes: RouteTable, limits: Limits,
         tally: Tally, log: EventLog?, clock: any TimeSource, seed: UInt64
     ) {
         self.gate = gate
         self.signing = signing
         self.backend = backend
         self.identity = identity
-        self.prefix = Array(prefix.utf8)
+        self.routes = routes
         self.limits = limits
         self.tally = tally
         self.log = log
@@ -44,20 +44,13 @@ final class Gateway: Handler, @unchecked Sendable {
 
     func handle(_ exchange: any Exchange) async {
         var event = RequestEvent(id: EventID(&events))
-        if let answer = ownRoute(exchange.request) {
-            await exchange.respond(answer)
-            return record(event, exchange)
-        }
         do throws(Refusal) {
-            try await takeBody(of: exchange)
-            let request = exchange.request
-            let caller = try await gate.judge(request)
-            event.caller = caller
-            try Gateway.checkForwardable(request, caller)
-            // Of a body that streams, the last piece decides.
-            if request.isBodyWhole { tally.accept(caller.release, under: caller.edition) }
-            try await passOn(exchange, request, from: caller, event.id)
-            if !request.isBodyWhole { tally.accept(caller.release, under: caller.edition) }
+            switch routes.find(exchange.request) {
+            case .elsewhere: try await pass(exchange, &event)
+            case .route(let route, let parameter): try await serve(route, parameter, exchange, &event)
+            case .otherMethod(let allowed): await exchange.respond(.otherMethod(allowed: allowed))
+            case .nothing: await exchange.respond(.notFound)
+            }
         } catch {
             event.refusal = error
             await answer(error, exchange, event)
@@ -70,6 +63,47 @@ final class Gateway: Handler, @unchecked Sendable {
         event.refusal = refusal
         await answer(refusal, exchange, event)
         record(event, exchange)
+    }
+
+    // MARK: Ways
+
+    /// To the backend, if the gate lets it.
+    private func pass(_ exchange: any Exchange, _ event: inout RequestEvent) async throws(Refusal) {
+        try await takeBody(of: exchange)
+        let request = exchange.request
+        let caller = try await gate.judge(request)
+        event.caller = caller
+        try Gateway.checkForwardable(request, caller)
+        // Of a body that streams, the last piece decides.
+        if request.isBodyWhole { tally.accept(caller.release, under: caller.edition) }
+        try await passOn(exchange, request, from: caller, event.id)
+        if !request.isBodyWhole { tally.accept(caller.release, under: caller.edition) }
+    }
+
+    /// To one of our own routes.
+    private func serve(
+        _ route: Route, _ parameter: String, _ exchange: any Exchange, _ event: inout RequestEvent
+    ) async throws(Refusal) {
+        if exchange.request.framing != .none { try await exchange.readWholeBody() }
+        let request = exchange.request
+        var caller: Caller?
+        if route.admission != .anyone {
+            let judged = try await gate.judge(request)
+            event.caller = judged
+            tally.accept(judged.release, under: judged.edition)
+            caller = judged
+            if route.admission == .session, judged.session == nil {
+                throw Refusal(.sessionEnded, "this route needs a session")
+            }
+        }
+        let call = RouteCall(
+            request: request, caller: caller, peer: exchange.peer, event: event.id, parameter: parameter, now: clock.now)
+        let answered = try await route.answer(call)
+        let plain = answered.answer
+        guard gate.isOfMessageSignatures(request) else { return await exchange.respond(plain) }
+        var standing = await gate.standing(of: request)
+        if let signer = answered.signer { standing.shared = signer }
+        await exchange.respond(signing.signed(plain, to: request, standing, at: clock.now))
     }
 
     // MARK: Steps
@@ -146,20 +180,6 @@ final class Gateway: Handler, @unchecked Sendable {
         guard let log else { return }
         line = event.line(for: exchange, clock: &logClock, reusing: line)
         log.write(line, event.refusal == nil ? .soon : .now)
-    }
-
-    /// The authority's own routes; the rest of the prefix is kept from the upstream.
-    private func ownRoute(_ request: borrowing Request) -> Answer? {
-        let path = request.head.span.extracting(request.path.range)
-        guard path.count >= prefix.count else { return nil }
-        for index in prefix.indices where path[index] != prefix[index] { return nil }
-        let rest = String(decoding: request.head[request.path.range].dropFirst(prefix.count), as: UTF8.self)
-        switch rest {
-        case "/health": return Answer(status: 200, type: "application/json", body: Array("{\"status\":\"ok\"}\n".utf8))
-        case "/jwks": return identity.keySet(for: request, at: clock.now)
-        case _ where rest.isEmpty || rest.hasPrefix("/"): return .notFound
-        default: return nil
-        }
     }
 }
 

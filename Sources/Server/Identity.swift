@@ -27,9 +27,6 @@ final class Identity {
         return lines
     }
 
-    /// The answer of `GET jwks`.
-    func keySet(for request: Request, at now: Int64) -> Answer { asserter.keySet(for: request, at: now) }
-
     private func releaseLines(for release: ReleaseKey) -> [UInt8] {
         if let entry = kept[ObjectIdentifier(release)], entry.release === release { return entry.lines }
         var text = ""

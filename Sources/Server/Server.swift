@@ -19,9 +19,12 @@ public enum Server {
         let replay = try openReplayFile(deployment, keys, log)
         let signing = try AnswerSigning(deployment)
         let meter = Meter()
+        let assertionKeys = try AssertionKeys(deployment)
+        let routes = RouteTable(prefix: configuration.prefix, Route.open(assertionKeys))
         let service = try Service(
             configuration, log: log, signing: signing, meter: meter, replay: replay,
-            adminToken: deployment.folder.adminToken, assertionKeys: AssertionKeys(deployment)
+            adminToken: deployment.folder.adminToken, assertionKeys: assertionKeys,
+            routes: routes
         ) { authorities in
             Gate(authorities: Authorities(authorities), keys: keys, replay: replay, clock: SystemTime())
         }

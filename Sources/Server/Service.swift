@@ -19,7 +19,7 @@ final class Service {
     /// Opens the ports and prepares one worker a core; nothing is accepted before ``start()``.
     init(
         _ configuration: Configuration, log: EventLog?, signing: AnswerSigning, meter: Meter, replay: ReplayFile,
-        adminToken: String, assertionKeys: AssertionKeys,
+        adminToken: String, assertionKeys: AssertionKeys, routes: RouteTable,
         makeGate: (_ authorities: [String]) throws(Fault) -> Gate
     ) throws(Fault) {
         self.configuration = configuration
@@ -39,7 +39,7 @@ final class Service {
                     gate: try makeGate(authorities), signing: signing,
                     backend: Service.backend(target, loop, configuration),
                     identity: Identity(Service.asserter(assertionKeys, configuration, authorities)),
-                    prefix: configuration.prefix, limits: configuration.limits, tally: Tally(meter), log: log,
+                    routes: routes, limits: configuration.limits, tally: Tally(meter), log: log,
                     clock: SystemTime(), seed: Service.seed())
                 var listeners = [
                     Listener(

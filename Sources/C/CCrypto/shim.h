@@ -23,5 +23,6 @@ static inline long cs_ssl_ctx_set_groups(SSL_CTX *c, const char *list) { return 
 static inline long cs_ssl_set_host_name(SSL *s, const char *name) { return SSL_set_tlsext_host_name(s, (void *)name); }
 static inline EVP_PKEY *cs_ec_p256_generate(void) { return EVP_EC_gen("P-256"); }
 static inline void cs_openssl_free(void *p) { OPENSSL_free(p); }
+static inline void cs_openssl_clear_free(void *p, size_t n) { OPENSSL_clear_free(p, n); }
 static inline int cs_x509_count(const STACK_OF(X509) *s) { return s ? sk_X509_num(s) : 0; }
 static inline X509 *cs_x509_at(const STACK_OF(X509) *s, int i) { return sk_X509_value(s, i); }

@@ -90,6 +90,17 @@ final class EVPKey: @unchecked Sendable {
         return Array(UnsafeBufferPointer(start: start, count: Int(length)))
     }
 
+    /// The private half as PKCS #8 PrivateKeyInfo; nil where OpenSSL cannot write it.
+    var privateKeyInfo: Secret? {
+        guard let info = EVP_PKEY2PKCS8(pointer) else { return nil }
+        defer { PKCS8_PRIV_KEY_INFO_free(info) }
+        var start: UnsafeMutablePointer<UInt8>?
+        let length = i2d_PKCS8_PRIV_KEY_INFO(info, &start)
+        guard length > 0, let start else { return nil }
+        defer { cs_openssl_clear_free(start, Int(length)) }
+        return Secret(copying: Span(_unsafeElements: UnsafeBufferPointer(start: start, count: Int(length))))
+    }
+
     /// 32 bytes: an Ed25519 key's public half.
     var rawPublicKey: [UInt8]? {
         var bytes = [UInt8](repeating: 0, count: 32)

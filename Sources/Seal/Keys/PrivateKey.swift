@@ -47,6 +47,12 @@ package final class PrivateKey: Sendable, CustomStringConvertible, CustomReflect
         }
     }
 
+    /// A P-256 key from what ``AgreementKey/pkcs8`` gives of one: devices keep both of theirs alike.
+    package convenience init(p256PKCS8 der: Secret) throws(KeyProblem) {
+        guard let key = EVPKey(privateKeyInfo: der) else { throw KeyProblem("a private key as PKCS #8") }
+        try self.init(key, .ecdsaP256)
+    }
+
     /// An Ed25519 key from its seed of 32 bytes.
     package init(ed25519Seed seed: Secret) throws(KeyProblem) {
         guard let own = Ed25519.Signer(seed: seed) else { throw KeyProblem("an Ed25519 seed of 32 bytes") }

@@ -10,12 +10,12 @@ struct AdminRoutes: Handler {
 
     private func answer(to request: Request) -> Answer {
         if request.matches(request.path, "/health") {
-            return Answer(status: 200, type: "application/json", body: Array("{\"status\":\"ok\"}\n".utf8))
+            return .healthy
         }
         guard token.isShown(by: request) else { return .unauthorized }
         guard request.matches(request.path, "/metrics") else { return .notFound }
         guard request.matches(request.method, "GET") || request.matches(request.method, "HEAD") else {
-            return .onlyReading
+            return .otherMethod(allowed: "GET, HEAD")
         }
         return Answer(status: 200, type: Exposition.type, body: metrics.text())
     }
@@ -37,7 +37,9 @@ extension Answer {
         fields: [Field("WWW-Authenticate", #"Bearer realm="countersign""#)],
         body: Array(#"{"type":"about:blank","title":"Unauthorized","status":401}"#.utf8))
 
-    static let onlyReading = Answer(
-        status: 405, type: "application/problem+json", fields: [Field("Allow", "GET, HEAD")],
-        body: Array(#"{"type":"about:blank","title":"Method Not Allowed","status":405}"#.utf8))
+    static func otherMethod(allowed: String) -> Answer {
+        Answer(
+            status: 405, type: "application/problem+json", fields: [Field("Allow", allowed)],
+            body: Array(#"{"type":"about:blank","title":"Method Not Allowed","status":405}"#.utf8))
+    }
 }

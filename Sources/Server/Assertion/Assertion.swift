@@ -95,19 +95,4 @@ struct Asserter {
         lines.append(contentsOf: Base64.encode(signature.span, .url).utf8)
         lines.append(contentsOf: "\r\n".utf8)
     }
-
-    /// The answer of `GET jwks`.
-    func keySet(for request: Request, at now: Int64) -> Answer {
-        do throws(Fault) {
-            return try keys.latest().answer(to: request, at: now)
-        } catch {
-            return .keysUnreadable
-        }
-    }
-}
-
-extension Answer {
-    fileprivate static let keysUnreadable = Answer(
-        status: 503, type: "application/problem+json", fields: [Field("Retry-After", "5")],
-        body: Array(#"{"type":"about:blank","title":"Service Unavailable","status":503}"#.utf8))
 }

@@ -15,14 +15,28 @@ extension AssertionKeys.Edition {
     }
 
     /// The answer of `GET jwks`.
-    func answer(to request: Request, at now: Int64) -> Answer {
-        guard request.matches(request.method, "GET") || request.matches(request.method, "HEAD") else {
-            return .onlyReading
-        }
+    func answer(at now: Int64) -> Answer {
         let set: JSONValue = ["keys": .array(keys(at: now).map(\.json))]
         return Answer(
             status: 200, type: "application/jwk-set+json",
             fields: [.init("Cache-Control", "public, max-age=\(AssertionKeys.Edition.cacheSeconds)")],
             body: Array((set.text + "\n").utf8))
     }
+}
+
+extension AssertionKeys {
+    /// The answer of `GET jwks`.
+    func answer(at now: Int64) -> Answer {
+        do throws(Fault) {
+            return try latest().answer(at: now)
+        } catch {
+            return .keysUnreadable
+        }
+    }
+}
+
+extension Answer {
+    fileprivate static let keysUnreadable = Answer(
+        status: 503, type: "application/problem+json", fields: [Field("Retry-After", "5")],
+        body: Array(#"{"type":"about:blank","title":"Service Unavailable","status":503}"#.utf8))
 }

@@ -1,0 +1,81 @@
+import CountersignGate
+
+/// How the values are read that accounts and sessions go by.
+extension PolicyKey {
+    @Sendable static func applySlots(_ policy: inout Policy, _ text: String) -> String? {
+        switch text {
+        case "single": policy.slots = .single
+        case "per-platform": policy.slots = .perPlatform
+        case "per-device-class": policy.slots = .perDeviceClass
+        case "unlimited": policy.slots = .unlimited
+        default:
+            guard text.hasPrefix("limit("), text.hasSuffix(")"),
+                let limit = number(text.dropFirst(6).dropLast()), (1...1000).contains(limit)
+            else { return nil }
+            policy.slots = .limit(limit)
+            return "limit(\(limit))"
+        }
+        return text
+    }
+
+    @Sendable static func applyRegistration(_ policy: inout Policy, _ text: String) -> String? {
+        switch text {
+        case "open": policy.registration = .open
+        case "admin": policy.registration = .admin
+        default: return nil
+        }
+        return text
+    }
+
+    @Sendable static func applyLegacySession(_ policy: inout Policy, _ text: String) -> String? {
+        switch text {
+        case "upstream": policy.legacySession = .upstream
+        case "authority": policy.legacySession = .authority
+        default: return nil
+        }
+        return text
+    }
+
+    @Sendable static func applyHost(_ policy: inout Policy, _ text: String) -> String? {
+        guard AppName(text) != nil else { return nil }
+        policy.legacyHost = text
+        return text
+    }
+
+    @Sendable static func applyTokenLifetime(_ policy: inout Policy, _ text: String) -> String? {
+        guard let seconds = seconds(text[...]) else { return nil }
+        policy.tokenLifetime = Int64(seconds)
+        return text
+    }
+
+    /// Days, from one to a thousand; or a shorter time, for tests.
+    @Sendable static func applySessionIdle(_ policy: inout Policy, _ text: String) -> String? {
+        if text.hasSuffix("d"), let days = number(text.dropLast()), (1...1000).contains(days) {
+            policy.sessionIdle = Int64(days) * 86_400
+            return "\(days)d"
+        }
+        guard let seconds = seconds(text[...]) else { return nil }
+        policy.sessionIdle = Int64(seconds)
+        return text
+    }
+
+    /// `all`, `none`, or paths that begin with `/` and do not end with it.
+    @Sendable static func applyAnonymous(_ policy: inout Policy, _ text: String) -> String? {
+        switch text {
+        case "all": policy.anonymous = .all
+        case "none": policy.anonymous = .under([])
+        default:
+            let paths = parts(text)
+            guard paths.allSatisfy(isRoute), Set(paths).count == paths.count else { return nil }
+            policy.anonymous = .under(paths.map { Array($0.utf8) })
+        }
+        return text
+    }
+
+    private static func isRoute(_ path: String) -> Bool {
+        path.utf8.count > 1 && path.hasPrefix("/") && !path.hasSuffix("/")
+            && path.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && !"%?#\\,".utf8.contains($0) }
+            && path.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
+                .allSatisfy { !["", ".", ".."].contains($0) }
+    }
+}

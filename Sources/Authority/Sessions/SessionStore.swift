@@ -1,0 +1,60 @@
+import CountersignGate
+import CountersignWire
+
+/// Sessions: the truth about which of them live. Every change is a compare-and-swap on the row, in one transaction; of a
+/// refresh, a logout, a revocation and a replacement that race, one comes first and the others see it.
+package protocol SessionStore: Sendable {
+    /// Adds a session to an account that is active and whose credential is still the one that was proved (nil: by its rung), and
+    /// ends those that its slot has no room for. One transaction.
+    func open(
+        _ session: StoredSession, proving credential: [UInt8]?, slots: SlotRule, at now: Int64
+    ) throws(Fault) -> SessionOpened
+
+    func session(_ id: SessionID) throws(Fault) -> StoredSession?
+    /// Live ones, by their creation; ended ones too while they are kept.
+    func sessions(of account: Int64) throws(Fault) -> [StoredSession]
+    func sessions(of app: AppName, limit: Int) throws(Fault) -> [StoredSession]
+
+    /// Puts `next` in the place of credentials that are still `old`; answers the row as it then is. `used` moves to `now`.
+    func swap(
+        _ id: SessionID, _ old: StoredSession.Credentials, for next: StoredSession.Credentials, at now: Int64
+    ) throws(Fault) -> SessionSwapped
+
+    /// Ends those of them that live; answers which did. Recorded where any did, with `recording`.
+    func end(
+        _ which: SessionSelection, _ end: SessionEnd, recording draft: AuditDraft?
+    ) throws(Fault) -> [SessionID]
+
+    /// The number of the last change of any session.
+    func sessionChange() throws(Fault) -> Int64
+    /// Every session that changed after that number, in the order of the changes, a page at a time; ended ones too.
+    func sessions(changedAfter change: Int64, limit: Int) throws(Fault) -> [StoredSession]
+
+    /// Forgets ended sessions that ended before that time, at most so many; answers which.
+    func forgetSessions(endedBefore time: Int64, limit: Int) throws(Fault) -> [SessionID]
+    /// Ends, as expired, those that were last used before that time, at most so many; answers which.
+    func expireSessions(usedBefore time: Int64, limit: Int, at now: Int64) throws(Fault) -> [SessionID]
+}
+
+package enum SessionOpened: Sendable, Equatable {
+    /// The row as stored, and the sessions whose place it took.
+    case yes(StoredSession, ended: [StoredSession])
+    /// The account is locked, removed, or has another credential by now.
+    case accountChanged
+}
+
+package enum SessionSwapped: Sendable, Equatable {
+    case yes(StoredSession)
+    /// Somebody else was first; this is how it is now.
+    case moved(StoredSession)
+    case missing
+}
+
+package enum SessionSelection: Sendable, Equatable {
+    case one(SessionID)
+    /// One, if it is that account's.
+    case oneOf(SessionID, account: Int64)
+    case account(Int64, except: SessionID?)
+    case app(AppName)
+    case all
+}

@@ -1,0 +1,28 @@
+import CountersignSchemes
+import CountersignWire
+
+/// Where the gate finds sessions: all that live are in memory. Ended ones are found too, for as long as they are kept.
+package protocol SessionSource: Sendable {
+    /// The session of that token with the key that signs under it; nil where there is none, and for epochs whose key is
+    /// no longer kept.
+    nonisolated(nonsending) func session(for token: SessionToken) async throws(Fault) -> (Session, SigningKey)?
+
+    /// The session of a bearer token; nil where there is none. Only the token's hash is looked up.
+    nonisolated(nonsending) func session(bearing token: Span<UInt8>) async throws(Fault) -> Session?
+
+    /// A request under this session was good: the first one under a renewed key confirms that the client has it.
+    func noteUse(of session: Session, at now: Int64)
+}
+
+/// No sessions at all: for a gate that knows releases only.
+package struct NoSessions: SessionSource {
+    package init() {}
+
+    nonisolated(nonsending) package func session(
+        for token: SessionToken
+    ) async throws(Fault) -> (Session, SigningKey)? { nil }
+
+    nonisolated(nonsending) package func session(bearing token: Span<UInt8>) async throws(Fault) -> Session? { nil }
+
+    package func noteUse(of session: Session, at now: Int64) {}
+}

@@ -1,0 +1,9 @@
+/// How many sessions of one account live side by side. Source: docs/protocol.md, "Slots".
+package enum SlotRule: Sendable, Equatable {
+    case single
+    case perPlatform
+    case perDeviceClass
+    /// 1 or more; the oldest is ended for the newest.
+    case limit(Int)
+    case unlimited
+}

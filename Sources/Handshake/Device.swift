@@ -1,0 +1,43 @@
+import CountersignSeal
+
+/// A device as it presents itself at login: the public halves of its two keys, and what to call it.
+package struct Device: Sendable, Equatable {
+    /// What kind of thing it is; slots may be kept for each kind.
+    package enum Class: String, Sendable, CaseIterable {
+        case phone, tablet, watch, tv, desktop, other
+    }
+
+    /// Verifies what the device signs.
+    package var signingKey: P256Point
+    /// Agrees with the server's ephemeral keys at each refresh.
+    package var agreementKey: P256Point
+    package var kind: Class
+    /// For people: 1 to 64 bytes of UTF-8 without control characters.
+    package var name: Name
+
+    package init(signingKey: P256Point, agreementKey: P256Point, kind: Class, name: Name) {
+        self.signingKey = signingKey
+        self.agreementKey = agreementKey
+        self.kind = kind
+        self.name = name
+    }
+
+    package struct Name: Sendable, Equatable, CustomStringConvertible {
+        package static let longest = 64
+
+        package let description: String
+
+        package init?(_ text: String) {
+            guard (1...Name.longest).contains(text.utf8.count),
+                text.unicodeScalars.allSatisfy({ $0.properties.generalCategory != .control && $0.value != 0x2028 && $0.value != 0x2029 })
+            else { return nil }
+            description = text
+        }
+    }
+
+    /// Stands for the device: SHA-256 of its signing key.
+    package var id: [UInt8] {
+        let digest = SHA256.digest(signingKey.bytes.span)
+        return digest.indices.map { digest[$0] }
+    }
+}

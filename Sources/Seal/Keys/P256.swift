@@ -1,0 +1,83 @@
+import CCrypto
+
+/// A public key on P-256 as the 65 bytes `04 ‖ x ‖ y`. Whether the point is on the curve is found out where it is used.
+/// Source: SEC 1 §2.3.3.
+package struct P256Point: Sendable, Hashable {
+    package static let count = 65
+
+    package let bytes: [UInt8]
+
+    /// Nil where `bytes` are not 65 that begin with 04.
+    package init?(_ bytes: [UInt8]) {
+        guard bytes.count == P256Point.count, bytes[0] == 0x04 else { return nil }
+        self.bytes = bytes
+    }
+
+    /// SubjectPublicKeyInfo, DER. Source: RFC 5480 §2.
+    var subjectPublicKeyInfo: [UInt8] {
+        [
+            0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2A, 0x86, 0x48, 0xCE, 0x3D, 0x02, 0x01, 0x06, 0x08, 0x2A, 0x86, 0x48,
+            0xCE, 0x3D, 0x03, 0x01, 0x07, 0x03, 0x42, 0x00,
+        ] + bytes
+    }
+
+    /// The point of a P-256 key's SubjectPublicKeyInfo; nil for other keys.
+    package init?(subjectPublicKeyInfo der: [UInt8]) {
+        guard let point = P256Point(Array(der.suffix(P256Point.count))), point.subjectPublicKeyInfo == der else {
+            return nil
+        }
+        self = point
+    }
+
+    /// The same as a key that verifies ecdsa-p256-sha256; throws where the point is not on the curve.
+    package func verifyingKey() throws(KeyProblem) -> PublicKey {
+        try PublicKey(der: subjectPublicKeyInfo.span, algorithm: .ecdsaP256)
+    }
+}
+
+/// The private half of a P-256 key for key agreement. Source: NIST SP 800-56A §5.7.1.2; RFC 5903 §9 for the x coordinate.
+package final class AgreementKey: Sendable {
+    private let key: EVPKey
+    package let publicPoint: P256Point
+
+    /// A new one.
+    package convenience init() throws(KeyProblem) {
+        guard let key = EVPKey.randomP256() else { throw KeyProblem("a P-256 key that OpenSSL makes") }
+        try self.init(key)
+    }
+
+    /// From what ``pkcs8`` gave.
+    package convenience init(pkcs8: Secret) throws(KeyProblem) {
+        guard let key = EVPKey(privateKeyInfo: pkcs8) else { throw KeyProblem("a private key as PKCS #8") }
+        try self.init(key)
+    }
+
+    private init(_ key: EVPKey) throws(KeyProblem) {
+        guard try key.algorithm() == .ecdsaP256, let point = P256Point(subjectPublicKeyInfo: key.subjectPublicKeyInfo)
+        else { throw KeyProblem("a key on P-256") }
+        self.key = key
+        publicPoint = point
+    }
+
+    /// To be kept where nobody reads it. Source: RFC 5208 §5.
+    package var pkcs8: Secret? { key.privateKeyInfo }
+
+    /// The x coordinate of the product, 32 bytes; throws where `point` is not on the curve.
+    package func sharedSecret(with point: P256Point) throws(KeyProblem) -> Secret {
+        guard let peer = EVPKey(subjectPublicKeyInfo: point.subjectPublicKeyInfo.span) else {
+            throw KeyProblem("a point on P-256")
+        }
+        try peer.check()
+        defer { ERR_clear_error() }
+        guard let context = EVP_PKEY_CTX_new(key.pointer, nil) else { throw KeyProblem("a key that OpenSSL takes") }
+        defer { EVP_PKEY_CTX_free(context) }
+        guard EVP_PKEY_derive_init(context) == 1, EVP_PKEY_derive_set_peer(context, peer.pointer) == 1 else {
+            throw KeyProblem("a point on P-256")
+        }
+        var bytes = [UInt8](repeating: 0, count: 32)
+        defer { bytes.withUnsafeMutableBytes { OPENSSL_cleanse($0.baseAddress, $0.count) } }
+        var length = bytes.count
+        guard EVP_PKEY_derive(context, &bytes, &length) == 1, length == 32 else { throw KeyProblem("a point on P-256") }
+        return Secret(copying: bytes.span)
+    }
+}
