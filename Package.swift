@@ -73,7 +73,8 @@ let package = Package(
         .executableTarget(
             name: "countersign",
             dependencies: [
-                "CountersignServer", "CountersignAuthority", "CountersignClient", "CountersignGate", "CountersignHandshake",
+                "CountersignServer", "CountersignAuthority", "CountersignClient", "CountersignGate",
+                "CountersignHandshake",
                 "CountersignOpaque", "CountersignSchemes", "CountersignSeal", "CountersignSQLite", "CountersignHTTP",
                 "CountersignWire", "CCurl", "CCrypto",
             ],
@@ -89,7 +90,8 @@ let package = Package(
         tests(
             "Authority",
             [
-                "CountersignSQLite", "CountersignGate", "CountersignHandshake", "CountersignOpaque", "CountersignSchemes",
+                "CountersignSQLite", "CountersignGate", "CountersignHandshake", "CountersignOpaque",
+                "CountersignSchemes",
                 "CountersignSeal", "CountersignWire", "CSQLite",
             ]),
         tests("Handshake", ["CountersignOpaque", "CountersignSeal", "CountersignWire"]),
@@ -107,7 +109,8 @@ let package = Package(
         tests(
             "Server",
             [
-                "CountersignHTTP", "CountersignAuthority", "CountersignGate", "CountersignHandshake", "CountersignOpaque",
+                "CountersignHTTP", "CountersignAuthority", "CountersignGate", "CountersignHandshake",
+                "CountersignOpaque",
                 "CountersignSchemes", "CountersignSeal", "CountersignSQLite", "CountersignWire",
             ]),
         // Speaks OPAQUE with other people's libraries in Tests/Interop; never shipped.

@@ -98,7 +98,8 @@ extension PolicyKey {
             apply: applySessionIdle),
         PolicyKey(
             name: "anonymous", value: "all | none | /PATH,…",
-            meaning: "which routes of the backend a release opens without a session: these paths, and what is below them",
+            meaning:
+                "which routes of the backend a release opens without a session: these paths, and what is below them",
             fallback: "all", expected: "all, none, or paths such as /public,/v1/news", visibility: .shown,
             apply: applyAnonymous),
         PolicyKey(

@@ -96,6 +96,10 @@ package enum MetaName: String, Sendable, CaseIterable {
     case answerKey = "answer-key"
     /// The seeds of the Ed25519 keys that sign assertions to backends, each under the master key.
     case assertionKeys = "assertion-keys"
+    /// OPAQUE's seed and key pair, under the master key.
+    case opaqueKeys = "opaque-keys"
+    /// The X25519 key that registrations are sealed to, under the master key.
+    case registrationKey = "registration-key"
     /// Since when requests are counted: whole Unix seconds, in decimal.
     case meterBegan = "meter-began"
 }

@@ -29,7 +29,9 @@ package struct Device: Sendable, Equatable {
 
         package init?(_ text: String) {
             guard (1...Name.longest).contains(text.utf8.count),
-                text.unicodeScalars.allSatisfy({ $0.properties.generalCategory != .control && $0.value != 0x2028 && $0.value != 0x2029 })
+                text.unicodeScalars.allSatisfy({
+                    $0.properties.generalCategory != .control && $0.value != 0x2028 && $0.value != 0x2029
+                })
             else { return nil }
             description = text
         }

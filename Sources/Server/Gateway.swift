@@ -97,7 +97,8 @@ final class Gateway: Handler, @unchecked Sendable {
             }
         }
         let call = RouteCall(
-            request: request, caller: caller, peer: exchange.peer, event: event.id, parameter: parameter, now: clock.now)
+            request: request, caller: caller, peer: exchange.peer, event: event.id, parameter: parameter, now: clock.now
+        )
         let answered = try await route.answer(call)
         let plain = answered.answer
         guard gate.isOfMessageSignatures(request) else { return await exchange.respond(plain) }

@@ -18,6 +18,7 @@ package struct Refusal: Error, Sendable, Equatable {
         case tooManyAttempts = "too-many-attempts"
         case schemeNotAllowed = "scheme-not-allowed"
         case forbidden
+        case nameTaken = "name-taken"
         case tooLarge = "too-large"
         case timeout
         case upstreamFailed = "upstream-failed"
@@ -50,6 +51,7 @@ extension Refusal.Code {
             401
         case .schemeNotAllowed, .forbidden: 403
         case .timeout: 408
+        case .nameTaken: 409
         case .tooLarge: 413
         case .updateRequired: 426
         case .tooManyAttempts: 429
@@ -78,6 +80,7 @@ extension Refusal.Code {
         case .timeout: -11
         case .upstreamFailed, .upstreamTimeout: -12
         case .unavailable: -13
+        case .nameTaken: -14
         case .updateRequired: -99
         case .sessionEnded: -100
         case .tokenExpired: -101
@@ -100,6 +103,7 @@ extension Refusal.Code {
         case .tooManyAttempts: "Too many attempts"
         case .schemeNotAllowed: "The app's policy does not allow this scheme"
         case .forbidden: "Not allowed"
+        case .nameTaken: "There is an account of that name"
         case .tooLarge: "The request is too large"
         case .timeout: "The request took too long to arrive"
         case .upstreamFailed: "The backend did not answer as it should"

@@ -27,6 +27,10 @@ package struct AuditEntry: Sendable {
 package enum AuditActor: Sendable, Equatable {
     /// Whoever ran the command, by the system's word: the real user id, and the login name where it has one.
     case user(id: UInt32, name: String?)
+    /// The account itself, signed in or by its reset code.
+    case account(AccountName, of: AppName)
+    /// The server, by its rules.
+    case server
 
     package static var thisProcess: AuditActor {
         let id = getuid()
@@ -43,6 +47,9 @@ package enum AuditActor: Sendable, Equatable {
         switch self {
         case .user(let id, let name):
             ["kind": "os-user", "uid": .integer(Int64(id)), "name": .optional(name)]
+        case .account(let name, let app):
+            ["kind": "account", "app": .string(app.description), "name": .string(name.description)]
+        case .server: ["kind": "server"]
         }
     }
 }
@@ -54,10 +61,23 @@ package enum AuditAction: String, Sendable, CaseIterable {
     case releaseAdd = "release.add"
     case releasePolicy = "release.policy"
     case releaseRetire = "release.retire"
+    case releaseUndo = "release.undo"
     case nextKeyAdd = "release.next-key.add"
     case nextKeyPromote = "release.next-key.promote"
     case nextKeyDrop = "release.next-key.drop"
     case assertionKeysRotate = "assertion-keys.rotate"
+    case accountAdd = "account.add"
+    case accountImport = "account.import"
+    case accountRegister = "account.register"
+    case accountPassword = "account.password"
+    case accountReset = "account.reset"
+    case accountUpgrade = "account.upgrade"
+    case accountLegacy = "account.legacy"
+    case accountLock = "account.lock"
+    case accountUnlock = "account.unlock"
+    case accountRemove = "account.remove"
+    case sessionRevoke = "session.revoke"
+    case sessionReuse = "session.reuse"
 }
 
 /// What it was done to.
@@ -65,12 +85,16 @@ package enum AuditSubject: Sendable {
     case deployment
     case app(AppName)
     case release(KeyID, of: AppName)
+    case account(AccountName, of: AppName)
+    case session(SessionID, of: AppName)
 
     fileprivate var members: [(name: String, value: JSONValue)] {
         switch self {
         case .deployment: []
         case .app(let name): [("app", .string(name.description))]
         case .release(let id, let app): [("app", .string(app.description)), ("release", .string(id.description))]
+        case .account(let name, let app): [("app", .string(app.description)), ("account", .string(name.description))]
+        case .session(let id, let app): [("app", .string(app.description)), ("session", .string(id.description))]
         }
     }
 }

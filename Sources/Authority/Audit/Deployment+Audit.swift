@@ -5,9 +5,10 @@ import CountersignWire
 extension Deployment {
     /// What a change hands to the store, to be recorded with it. `details` must hold no secret.
     func recording(
-        _ action: AuditAction, _ subject: AuditSubject, _ details: [(name: String, value: JSONValue)] = []
+        _ action: AuditAction, _ subject: AuditSubject, _ details: [(name: String, value: JSONValue)] = [],
+        by actor: AuditActor? = nil
     ) -> AuditDraft {
-        let entry = AuditEntry(actor: actor, action: action, subject: subject, details: details)
+        let entry = AuditEntry(actor: actor ?? self.actor, action: action, subject: subject, details: details)
         let (chain, time) = (auditChain, clock.now)
         return AuditDraft { (sealed) throws(Fault) in
             // Behind an end that was altered nothing is added: that would make it look whole.
