@@ -7,9 +7,8 @@ package struct Standing: Sendable {
     /// The release whose key the request names, rightly or not; nil where there is none. Its policy says how exact a
     /// refusal is, and the meter counts it there.
     package var release: ReleaseKey?
-    /// The shared secret that the request's MAC held under. An answer under it tells the caller, and nobody else, that it
-    /// is ours. Nil where it did not hold, where the caller signs with a key pair, of which we have only half, and for
-    /// schemes whose answers are not signed.
+    /// The request key of the session whose MAC held: an answer under it tells the caller, and nobody else, that it is ours.
+    /// Never a release's secret. That one is in every copy of the app, so an answer under it could be anybody's.
     package var shared: Credentials?
 
     package init() {}
@@ -24,8 +23,8 @@ extension Gate {
         return true
     }
 
-    /// Reads the claim once more, and judges the signature where the answer is to be signed, so that the way of a good
-    /// request carries nothing for it.
+    /// Reads the claim once more, so that the way of a good request carries nothing for it. No signature is judged: whose
+    /// key is named is all that is asked.
     nonisolated(nonsending) package func standing(of request: Request) async -> Standing {
         let work = workspaces.take()
         defer { workspaces.put(back: work) }
@@ -39,14 +38,6 @@ extension Gate {
                 candidate = try await keys.key(for: claim, ofAppOf: candidate)
             }
             standing.release = candidate.release
-            guard candidate.release != nil, claim.scheme == .messageSignatures,
-                let scheme = schemes.scheme(named: claim.scheme)
-            else { return standing }
-            try scheme.spell(claim, request, &work.space)
-            let signer = try Verify.signer(of: claim, request, scheme, candidate, &work.space)
-            if let signer, signer.publicKey == nil {
-                standing.shared = Credentials(keyID: claim.keyID, key: signer)
-            }
         } catch {
             // Whatever is wrong with it, that much is known.
         }
