@@ -88,7 +88,8 @@ final class Gateway: Handler, @unchecked Sendable {
         let request = exchange.request
         var caller: Caller?
         if route.admission != .anyone {
-            let judged = try await gate.judge(request, from: exchange.peer, as: route.effect)
+            let judged = try await gate.judge(
+                request, from: exchange.peer, for: .ownRoute, as: route.effect)
             event.caller = judged
             tally.accept(judged.release, under: judged.edition)
             caller = judged
@@ -154,7 +155,7 @@ final class Gateway: Handler, @unchecked Sendable {
         let isRequest = !request.method.isEmpty
         let standing = isRequest ? await gate.standing(of: request) : Standing()
         count(refusal, event.caller, named: standing.release, request)
-        let explanation = isRequest ? await gate.explanation(of: refusal, for: request, named: standing.release) : nil
+        let explanation = isRequest ? await gate.explanation(of: refusal, for: request, standing) : nil
         let plain = RefusalAnswer.make(
             refusal, dialect: isRequest ? gate.dialect(for: request) : .problem, explanation, event: event.id,
             now: clock.now
