@@ -7,7 +7,7 @@ import Synchronization
 
 /// A store whose machine can be made to fail.
 final class FailingStore: Store {
-    private let base: SQLiteStore
+    let base: SQLiteStore
     private let failing = Atomic(false)
 
     init(_ base: SQLiteStore) { self.base = base }
@@ -17,7 +17,7 @@ final class FailingStore: Store {
         set { failing.store(newValue, ordering: .relaxed) }
     }
 
-    private func check() throws(Fault) { if fails { throw Fault(.unreachable, "the disk is gone") } }
+    func check() throws(Fault) { if fails { throw Fault(.unreachable, "the disk is gone") } }
 
     func prepare() throws(Fault) { try check(); try base.prepare() }
     func close() { base.close() }

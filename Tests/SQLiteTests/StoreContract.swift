@@ -21,6 +21,10 @@ struct StoreContract {
         try audit()
         try meta()
         try revisions()
+        try accounts()
+        try sessions()
+        try idempotency()
+        try together()
     }
 
     private func beforeItIsMade() throws {

@@ -47,7 +47,7 @@ enum Rows {
         }
     }
 
-    private static func unreadable(_ kind: String, _ name: String, _ database: Database) -> Fault {
+    static func unreadable(_ kind: String, _ name: String, _ database: Database) -> Fault {
         Fault(.unreachable, "\(database.path): \(kind) `\(name)`: a row that this build cannot read")
     }
 }
