@@ -11,9 +11,8 @@ package struct Standing: Sendable {
     package internal(set) var keyID: KeyID?
     /// The session whose key it names, and that key.
     var session: (session: Session, key: SigningKey)?
-    /// The shared secret that the request's MAC held under. An answer under it tells the caller, and nobody else, that it
-    /// is ours. Nil where it did not hold, where the caller signs with a key pair, of which we have only half, and for
-    /// schemes whose answers are not signed.
+    /// The request key of the session whose MAC held: an answer under it tells the caller, and nobody else, that it is ours.
+    /// Never a release's secret. That one is in every copy of the app, so an answer under it could be anybody's.
     package var shared: Credentials?
 
     package init() {}
@@ -28,8 +27,7 @@ extension Gate {
         return true
     }
 
-    /// Reads the claim once more, and judges the signature where the answer is to be signed, so that the way of a good
-    /// request carries nothing for it.
+    /// Reads the claim once more, and judges the MAC of a session's, so that the way of a good request carries nothing for it.
     nonisolated(nonsending) package func standing(of request: Request) async -> Standing {
         let work = workspaces.take()
         defer { workspaces.put(back: work) }
@@ -43,7 +41,8 @@ extension Gate {
                 candidate = try await keys.key(for: claim, ofAppOf: candidate)
             }
             standing.name(candidate, by: claim)
-            guard !candidate.isNobodys, claim.scheme == .messageSignatures,
+            // A release's secret signs no answers, so whether its MAC held is not asked.
+            guard standing.session?.session.kind == .device, claim.scheme == .messageSignatures,
                 let scheme = schemes.scheme(named: claim.scheme)
             else { return standing }
             try scheme.spell(claim, request, &work.space)

@@ -21,7 +21,8 @@ public enum Server {
         let writer = try GroupWriter(configuration.openStore()) { log?.note("store", $0) }
         let meter = Meter()
         let assertionKeys = try AssertionKeys(deployment)
-        let routes = RouteTable(prefix: configuration.prefix, Route.open(assertionKeys))
+        let routes = RouteTable(
+            prefix: configuration.prefix, Route.open(assertionKeys) + [.time(signedBy: signing.authority)])
         let service = try Service(
             configuration, log: log, signing: signing, meter: meter, replay: replay,
             adminToken: deployment.folder.adminToken, assertionKeys: assertionKeys,
