@@ -12,6 +12,8 @@ package enum ClientProblem: Error, Sendable {
     case unreachable(String)
     /// It was sent, and what became of it is not known. Nothing was sent twice.
     case outcomeUnknown(String)
+    /// An answer began and broke off.
+    case brokenOff(String)
     /// An answer came that the authority did not give, or not to this request. It was not acted upon.
     case notGenuine(String)
     /// The authority's answer is none that this build understands.
@@ -41,6 +43,11 @@ package struct Notice: Sendable, Equatable {
     package var at: Int64?
     package var by: String?
     package var updateURL: String?
+    /// Whether the authority is known to have said it, and to this request. One that is not is shown, and nothing follows
+    /// from it.
+    package internal(set) var isGenuine = false
+    /// What a genuine `stale` teaches: seconds to add to the device's clock.
+    var clockOffset: Int64?
 
     package init(status: Int) { self.status = status }
 }

@@ -84,7 +84,8 @@ extension DeviceCredentials {
         next.epochBegan = now
         next.sealedPreviousRoot = sealedRoot
         next.sealedRoot = successor.sealedRoot
-        next.attempts = successor.attempts
+        // Those that led to epochs before are remembered with them, while there is room.
+        next.attempts = DeviceCredentials.newest(successor.attempts, before: attempts)
         next.successor = nil
         return next
     }

@@ -39,22 +39,23 @@ package struct SessionLife: Sendable {
     /// whole Unix seconds. Refuses `wrong-credentials` where the account was locked, removed or given another password
     /// since the login began.
     nonisolated(nonsending) package func open(
-        _ login: ProvedLogin, at now: Int64
+        _ login: ProvedLogin, from release: ReleaseKey, at now: Int64
     ) async throws(Refusal) -> OpenedSession {
-        let id = newID()
-        let sealed = deployment.seal(login.root, of: id, in: login.app, epoch: 0)
+        let app = login.account.app
+        guard let platform = Platform(release.platform) else { throw Refusal(.malformed, "platform") }
+        let policy = try policy(of: app)
+        let (id, device, root) = (newID(), login.binding.device, login.keys.root)
         let credentials = DeviceCredentials(
-            signingKey: login.device.signingKey.bytes, agreementKey: login.device.agreementKey.bytes, epochBegan: now,
-            sealedRoot: sealed)
+            signingKey: device.signingKey.bytes, agreementKey: device.agreementKey.bytes, epochBegan: now,
+            sealedRoot: deployment.seal(root, of: id, in: app, epoch: 0))
         let session = StoredSession(
-            id: id, account: login.account, app: login.app, platform: login.platform, deviceClass: login.device.kind,
-            deviceName: login.device.name.description, created: now, credentials: .device(credentials))
-        _ = try await open(session, proving: login.credential, slots: login.policy.slots, at: now)
+            id: id, account: login.account.number, app: app, platform: platform, deviceClass: device.kind,
+            deviceName: device.name.description, created: now, credentials: .device(credentials))
+        _ = try await open(session, proving: login.credential, slots: policy.slots, at: now)
         let token = SessionToken(id: id, epoch: 0)
         return OpenedSession(
-            token: token, expires: now.later(by: login.policy.tokenLifetime),
-            idleEnd: now.later(by: login.policy.sessionIdle), slots: login.policy.slots,
-            signer: Credentials(keyID: KeyID(token), key: SigningKey(login.root.requestKey)))
+            token: token, expires: now.later(by: policy.tokenLifetime), idleEnd: now.later(by: policy.sessionIdle),
+            slots: policy.slots, signer: Credentials(keyID: KeyID(token), key: SigningKey(root.requestKey)))
     }
 
     /// The same for a session of any kind, as it is to be stored; answers the row. `credential` names the registration
@@ -90,33 +91,6 @@ package struct SessionLife: Sendable {
         var rows: [StoredSession] = []
         for id in ids { if let row = try store.session(id) { rows.append(row) } }
         return rows
-    }
-}
-
-/// A login that was proved: by whom, on what, and what both ends now share.
-package struct ProvedLogin: Sendable {
-    /// The account's row.
-    package var account: Int64
-    package var app: AppName
-    package var platform: Platform
-    /// The registration that the proof was of, by its name.
-    package var credential: [UInt8]
-    package var device: Device
-    package var root: SessionRoot
-    /// The app's.
-    package var policy: Policy
-
-    package init(
-        account: Int64, app: AppName, platform: Platform, credential: [UInt8], device: Device, root: SessionRoot,
-        policy: Policy
-    ) {
-        self.account = account
-        self.app = app
-        self.platform = platform
-        self.credential = credential
-        self.device = device
-        self.root = root
-        self.policy = policy
     }
 }
 

@@ -73,6 +73,8 @@ final class SessionShard: @unchecked Sendable {
         }
     }
 
+    func confirmation(of id: SessionID) -> Confirmation? { lock.read { confirmations[id] } }
+
     /// Those that no write has brought to the store yet.
     var unsaved: [SessionID: Confirmation] { lock.read { confirmations } }
 

@@ -24,8 +24,14 @@ struct GenuineAnswer: Sendable {
         self.took = took
     }
 
-    /// Nil for a success.
-    var notice: Notice? { response.status >= 400 ? Notice(response) : nil }
+    /// Nil for a success. Only a refusal that is genuine says what time it is, and only where it came in time.
+    func notice(_ time: any ClientTime) -> Notice? {
+        guard response.status >= 400 else { return nil }
+        var notice = Notice(response)
+        notice.isGenuine = true
+        notice.clockOffset = ServerClock.offset(notice, took: took, time)
+        return notice
+    }
 }
 
 /// Sends a signed request and judges the answer.
@@ -38,13 +44,7 @@ struct Listener: Sendable {
         _ draft: Draft, as credentials: Credentials, at time: Int64,
         keys: (Response) -> [KeyID: SigningKey]
     ) async throws(ClientProblem) -> Heard {
-        var draft = draft
-        do {
-            let nonce = Base64.encode(surroundings.random.bytes(16).span, .url)
-            try MessageSignatures().sign(&draft, as: credentials, at: time, nonce: nonce)
-        } catch {
-            throw .incomplete("the request cannot be signed: \(error.detail)")
-        }
+        let draft = try signed(draft, as: credentials, at: time)
         let began = surroundings.time.milliseconds
         let response: Response
         do {
@@ -53,9 +53,21 @@ struct Listener: Sendable {
             switch error.fate {
             case .notSent: throw .unreachable(error.detail)
             case .notKnown: throw .outcomeUnknown(error.detail)
+            case .brokenOff: throw .brokenOff(error.detail)
             }
         }
         return try Listener.judge(response, to: draft, keys(response), took: surroundings.time.milliseconds - began)
+    }
+
+    func signed(_ draft: Draft, as credentials: Credentials, at time: Int64) throws(ClientProblem) -> Draft {
+        var draft = draft
+        let nonce = Base64.encode(surroundings.random.bytes(16).span, .url)
+        do {
+            try MessageSignatures().sign(&draft, as: credentials, at: time, nonce: nonce)
+        } catch {
+            throw .incomplete("the request cannot be signed: \(error.detail)")
+        }
+        return draft
     }
 
     private static func judge(
