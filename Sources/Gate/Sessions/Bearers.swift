@@ -11,15 +11,14 @@ struct Bearers: Sendable {
     /// The caller with the session of the token that it sends, which may be over. Refused as `session-ended` where there is
     /// no such session, where it is another app's, and where the caller says that it is somebody else's.
     nonisolated(nonsending) func identify(
-        _ caller: Caller, sending request: Request, _ claim: Claim, _ work: WorkspacePool.Lease, at now: Int64
+        _ caller: Caller, sending request: Request, _ claim: Claim, _ work: WorkspacePool.Lease
     ) async throws(Refusal) -> Caller {
-        let policy = caller.release.policy
         guard caller.session == nil else { return caller }
         if caller.scheme == .messageSignatures {
             guard let token = try ownToken(of: caller, in: request) else { return caller }
             return try await identify(caller, by: token)
         }
-        guard policy.legacySession == .authority else { return caller }
+        guard caller.release.policy.legacySession == .authority else { return caller }
         if caller.scheme == .formMD5 { try refuseUnsigned(in: request) }
         let token = try legacyToken(claim, work, request)
         let userID = claim.userID(work.space)
@@ -32,10 +31,15 @@ struct Bearers: Sendable {
         if let userID, let session = found.session, !userID.span.matches(Array(session.account.subject.utf8).span) {
             throw Refusal(.sessionEnded, "userId is not the one that the token belongs to")
         }
-        if policy.legacyRenewal == .refused, let session = found.session, session.end == nil, session.expires <= now {
-            throw Refusal(.sessionEnded, "the token ran out, and this release renews none")
-        }
         return found
+    }
+
+    /// A token has run out. To an old client that renews none, that is the end: it would not know what else to do.
+    static func checkRenewal(_ session: Session, of caller: Caller) throws(Refusal) {
+        guard session.kind == .bearer, caller.scheme != .messageSignatures,
+            caller.release.policy.legacyRenewal == .refused
+        else { return }
+        throw Refusal(.sessionEnded, "session \(session.id): the token ran out, and this release renews none")
     }
 
     nonisolated(nonsending) private func identify(
