@@ -2,10 +2,12 @@ import CountersignGate
 import CountersignSchemes
 import CountersignWire
 
-/// What the authority asks of a store: the truth about apps, releases and keys. Secrets reach it sealed.
+/// What the authority asks of a store: the truth about apps, releases and keys, accounts and sessions. Secrets reach it
+/// sealed.
 ///
-/// Every change is durable when its call returns, and counts the store's revision up by one, in the same transaction.
-package protocol Store: MetaStore, ReleaseStore, MeterStore, AuditStore {
+/// Every change is durable when its call returns. One of apps, releases and keys counts the store's revision up by one, in
+/// the same transaction; accounts and sessions leave it as it is, and sessions have a count of their own.
+package protocol Store: MetaStore, ReleaseStore, MeterStore, AuditStore, AccountStore, SessionStore, IdempotencyStore {
     /// Makes the store, or brings it up to this build's layout. Until then, a store that was never made is read as an
     /// empty one, and nothing is written.
     func prepare() throws(Fault)
@@ -18,6 +20,12 @@ package protocol Store: MetaStore, ReleaseStore, MeterStore, AuditStore {
 
     /// Goes up with each change, whoever makes it.
     func revision() throws(Fault) -> Int64
+
+    /// Makes each change by itself, in order, and all of them durable together before it returns: a disk's delay is paid once.
+    /// What a change is handed is this store, within the transaction, and good until the change returns. One that
+    /// throws leaves nothing behind, and its fault is in its place in the answer; the others stand. Throws where they cannot
+    /// be made durable: then there is nothing of any of them.
+    func together(_ changes: [(any Store) throws(Fault) -> Void]) throws(Fault) -> [Fault?]
 }
 
 package struct StoreSnapshot: Sendable, Equatable {
@@ -48,9 +56,12 @@ package protocol ReleaseStore: Sendable {
     func releases(of app: AppName?) throws(Fault) -> [Release]
     func release(_ id: KeyID) throws(Fault) -> Release?
     func insert(_ release: Release, recording draft: AuditDraft) throws(Fault) -> Inserted
+    /// In the place of a retirement that it has.
     func retire(
         _ id: KeyID, _ retirement: ReleaseKey.Retirement, recording draft: AuditDraft
     ) throws(Fault) -> Changed
+    /// `missing` where it has none.
+    func undoRetirement(of id: KeyID, recording draft: AuditDraft) throws(Fault) -> Changed
 
     /// Sets, or with nil removes, settings of a release: all of them or none.
     func change(
@@ -100,6 +111,8 @@ package enum MetaName: String, Sendable, CaseIterable {
     case opaqueKeys = "opaque-keys"
     /// The X25519 key that registrations are sealed to, under the master key.
     case registrationKey = "registration-key"
+    /// What the tokens of bearer sessions are derived under, sealed under the master key.
+    case bearerKey = "bearer-key"
     /// Since when requests are counted: whole Unix seconds, in decimal.
     case meterBegan = "meter-began"
 }

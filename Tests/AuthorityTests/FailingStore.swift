@@ -7,7 +7,8 @@ import Synchronization
 
 /// A store whose machine can be made to fail.
 final class FailingStore: Store {
-    private let base: SQLiteStore
+    let base: SQLiteStore
+    let gate = TransactionGate()
     private let failing = Atomic(false)
 
     init(_ base: SQLiteStore) { self.base = base }
@@ -17,7 +18,7 @@ final class FailingStore: Store {
         set { failing.store(newValue, ordering: .relaxed) }
     }
 
-    private func check() throws(Fault) { if fails { throw Fault(.unreachable, "the disk is gone") } }
+    func check() throws(Fault) { if fails { throw Fault(.unreachable, "the disk is gone") } }
 
     func prepare() throws(Fault) { try check(); try base.prepare() }
     func close() { base.close() }
@@ -46,6 +47,10 @@ final class FailingStore: Store {
     ) throws(Fault) -> Changed {
         try check()
         return try base.retire(id, retirement, recording: draft)
+    }
+    func undoRetirement(of id: KeyID, recording draft: AuditDraft) throws(Fault) -> Changed {
+        try check()
+        return try base.undoRetirement(of: id, recording: draft)
     }
     func value(of name: MetaName) throws(Fault) -> [UInt8]? { try check(); return try base.value(of: name) }
     func set(_ name: MetaName, to value: [UInt8]) throws(Fault) { try check(); try base.set(name, to: value) }

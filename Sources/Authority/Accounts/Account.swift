@@ -33,6 +33,12 @@ package struct Account: Sendable, Equatable {
         self.userID = userID
         self.created = created
     }
+
+    /// Whether what a login proved is what the account has: its registration, by its credential, or nil for its rung.
+    package func isProved(by credential: [UInt8]?) -> Bool {
+        guard let credential else { return registration == nil && legacy != nil }
+        return registration?.credential == credential
+    }
 }
 
 /// An OPAQUE registration as a store keeps it.
@@ -55,7 +61,7 @@ package struct StoredRegistration: Sendable, Equatable {
 package struct StoredReset: Sendable, Equatable {
     /// SHA-256 of the code.
     package var codeHash: [UInt8]
-    /// Whole Unix seconds.
+    /// Whole Unix seconds; from then on it is no good.
     package var until: Int64
 
     package init(codeHash: [UInt8], until: Int64) {

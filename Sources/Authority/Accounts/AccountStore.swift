@@ -1,3 +1,4 @@
+import CountersignSeal
 import CountersignWire
 
 /// Accounts. Secrets reach it sealed or hashed. Each change is recorded in the audit log in the same transaction; what ends
@@ -55,6 +56,16 @@ package enum AccountExpectation: Sendable, Equatable {
     case credential([UInt8]?)
     /// This reset code is still good.
     case reset(codeHash: [UInt8])
+
+    /// For stores, within the change's transaction. Hashes of codes are compared as they come: who sends a code does not
+    /// choose its hash.
+    package func holds(of account: Account, at now: Int64) -> Bool {
+        switch self {
+        case .anything: true
+        case .credential(let credential): account.registration?.credential == credential
+        case .reset(let hash): account.reset.map { $0.codeHash == hash && now < $0.until } ?? false
+        }
+    }
 }
 
 package enum AccountChange: Sendable {
@@ -78,7 +89,18 @@ package enum AccountChanged: Sendable, Equatable {
     case missing
 }
 
+extension AccountInserted: StoreOutcome {
+    package var cameAbout: Bool { if case .yes = self { true } else { false } }
+}
+
+extension AccountChanged: StoreOutcome {
+    package var cameAbout: Bool { self != .missing }
+}
+
 package struct KnownDevice: Sendable, Equatable {
+    /// Devices that one account is known on; the newest are kept.
+    package static let mostOfAccount = 20
+
     /// SHA-256 of the signing key.
     package var id: [UInt8]
     /// The signing key: 65 bytes on P-256.
@@ -90,5 +112,11 @@ package struct KnownDevice: Sendable, Equatable {
         self.id = id
         self.signingKey = signingKey
         self.lastSeen = lastSeen
+    }
+
+    /// `signingKey` is 65 bytes on P-256.
+    package init(signingKey: [UInt8], lastSeen: Int64) {
+        let digest = SHA256.digest(signingKey.span)
+        self.init(id: digest.indices.map { digest[$0] }, signingKey: signingKey, lastSeen: lastSeen)
     }
 }

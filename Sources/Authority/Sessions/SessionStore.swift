@@ -11,8 +11,9 @@ package protocol SessionStore: Sendable {
     ) throws(Fault) -> SessionOpened
 
     func session(_ id: SessionID) throws(Fault) -> StoredSession?
-    /// Live ones, by their creation; ended ones too while they are kept.
+    /// Live ones, by their creation; behind them the ended ones while they are kept.
     func sessions(of account: Int64) throws(Fault) -> [StoredSession]
+    /// By account, and of each as above.
     func sessions(of app: AppName, limit: Int) throws(Fault) -> [StoredSession]
 
     /// Puts `next` in the place of credentials that are still `old`; answers the row as it then is. `used` moves to `now`.
@@ -32,8 +33,11 @@ package protocol SessionStore: Sendable {
 
     /// Forgets ended sessions that ended before that time, at most so many; answers which.
     func forgetSessions(endedBefore time: Int64, limit: Int) throws(Fault) -> [SessionID]
-    /// Ends, as expired, those that were last used before that time, at most so many; answers which.
-    func expireSessions(usedBefore time: Int64, limit: Int, at now: Int64) throws(Fault) -> [SessionID]
+    /// Ends, as expired, the app's that were last used before that time, the longest unused first and at most so many;
+    /// answers which. By app, because each has an idle time of its own.
+    func expireSessions(
+        of app: AppName, usedBefore time: Int64, limit: Int, at now: Int64
+    ) throws(Fault) -> [SessionID]
 }
 
 package enum SessionOpened: Sendable, Equatable {

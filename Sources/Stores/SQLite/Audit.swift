@@ -6,11 +6,22 @@ extension SQLiteStore {
     func change<Outcome: StoreOutcome>(
         recording draft: AuditDraft, _ body: (Database) throws(Fault) -> Outcome
     ) throws(Fault) -> Outcome {
-        try change { (database) throws(Fault) in
-            let outcome = try body(database)
-            if outcome.cameAbout { try SQLiteStore.add(draft, to: database) }
-            return outcome
-        }
+        try change { (database) throws(Fault) in try SQLiteStore.recorded(draft, in: database, body) }
+    }
+
+    /// The same for what no release is judged by: the revision stays.
+    func write<Outcome: StoreOutcome>(
+        recording draft: AuditDraft, _ body: (Database) throws(Fault) -> Outcome
+    ) throws(Fault) -> Outcome {
+        try write { (database) throws(Fault) in try SQLiteStore.recorded(draft, in: database, body) }
+    }
+
+    private static func recorded<Outcome: StoreOutcome>(
+        _ draft: AuditDraft, in database: Database, _ body: (Database) throws(Fault) -> Outcome
+    ) throws(Fault) -> Outcome {
+        let outcome = try body(database)
+        if outcome.cameAbout { try add(draft, to: database) }
+        return outcome
     }
 
     static func add(_ draft: AuditDraft, to database: Database) throws(Fault) {

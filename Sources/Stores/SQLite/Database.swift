@@ -5,6 +5,7 @@ import Glibc
 /// One connection to an SQLite file. Not safe to share between threads; its owner keeps a lock.
 final class Database {
     private let handle: OpaquePointer
+    private let statements: StatementCache
     let path: String
 
     /// Opens a file that exists.
@@ -19,6 +20,7 @@ final class Database {
         }
         self.handle = handle
         self.path = path
+        statements = StatementCache(handle)
         sqlite3_busy_timeout(handle, 5000)
         // A schema is data from a file: it must not be able to run functions of ours.
         cs_sqlite_set(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
@@ -41,7 +43,10 @@ final class Database {
         return head == Array("SQLite format 3\0".utf8) || head.allSatisfy { $0 == 0 }
     }
 
-    deinit { sqlite3_close_v2(handle) }
+    deinit {
+        statements.empty()
+        sqlite3_close_v2(handle)
+    }
 
     /// Runs statements that take no values and give no rows.
     func execute(_ sql: String) throws(Fault) {
@@ -51,8 +56,11 @@ final class Database {
 
     /// Runs one statement; answers how many rows it changed.
     @discardableResult
-    func run(_ sql: String, _ values: SQLValue...) throws(Fault) -> Int {
-        let statement = try Statement.make(handle, sql, values, path: path)
+    func run(_ sql: String, _ values: SQLValue...) throws(Fault) -> Int { try run(sql, values) }
+
+    @discardableResult
+    func run(_ sql: String, _ values: [SQLValue]) throws(Fault) -> Int {
+        let statement = try statement(sql, values)
         while try statement.step() {}
         return Int(sqlite3_changes(handle))
     }
@@ -60,15 +68,28 @@ final class Database {
     func rows<Row>(
         _ sql: String, _ values: SQLValue..., read: (borrowing Statement) throws(Fault) -> Row
     ) throws(Fault) -> [Row] {
-        let statement = try Statement.make(handle, sql, values, path: path)
+        try rows(sql, values, read: read)
+    }
+
+    func rows<Row>(
+        _ sql: String, _ values: [SQLValue], read: (borrowing Statement) throws(Fault) -> Row
+    ) throws(Fault) -> [Row] {
+        let statement = try statement(sql, values)
         var rows: [Row] = []
         while try statement.step() { rows.append(try read(statement)) }
         return rows
     }
 
+    /// The first column of the first row; nil where there is none.
     func integer(_ sql: String, _ values: SQLValue...) throws(Fault) -> Int64? {
-        let statement = try Statement.make(handle, sql, values, path: path)
-        return try statement.step() ? statement.integer(0) : nil
+        try rows(sql, values) { $0.integer(0) }.first
+    }
+
+    /// The number of the row that was inserted last.
+    var lastRow: Int64 { sqlite3_last_insert_rowid(handle) }
+
+    private func statement(_ sql: String, _ values: [SQLValue]) throws(Fault) -> Statement {
+        try Statement.make(sql, values, on: handle, statements, path: path)
     }
 
     /// All of `body` or none of it. `IMMEDIATE` takes the write lock at once: a transaction that begins by reading and
@@ -83,10 +104,10 @@ final class Database {
     }
 
     private func bracketed<Result>(_ begin: String, _ body: () throws(Fault) -> Result) throws(Fault) -> Result {
-        try execute(begin)
+        try run(begin)
         do {
             let result = try body()
-            try execute("COMMIT")
+            try run("COMMIT")
             return result
         } catch {
             // Some faults have rolled back by themselves, and this then says so; the first fault is the one to tell.
@@ -94,6 +115,29 @@ final class Database {
             throw error
         }
     }
+
+    /// The same within a transaction, which goes on where `body` fails; unless what failed has ended it
+    /// (``isInTransaction``). Source: sqlite.org/lang_savepoint.html.
+    func savepoint<Result>(_ body: () throws(Fault) -> Result) throws(Fault) -> Result {
+        // Where a fault has ended the transaction, a savepoint would begin another, and its release be a commit.
+        guard isInTransaction else {
+            throw Fault(.unreachable, "\(path): the transaction was lost; nothing was changed")
+        }
+        try run("SAVEPOINT part")
+        do {
+            let result = try body()
+            try run("RELEASE part")
+            return result
+        } catch {
+            if isInTransaction, sqlite3_exec(handle, "ROLLBACK TO part; RELEASE part", nil, nil, nil) != SQLITE_OK {
+                sqlite3_exec(handle, "ROLLBACK", nil, nil, nil)
+            }
+            throw error
+        }
+    }
+
+    /// False again where a fault, a full disk's for one, has rolled everything back by itself.
+    var isInTransaction: Bool { sqlite3_get_autocommit(handle) == 0 }
 
     private func fault(_ code: Int32) -> Fault {
         SQLiteFault.fault(code, on: handle, path: path)
@@ -106,4 +150,8 @@ enum SQLValue {
     case integer(Int64)
     case text(String)
     case blob([UInt8])
+
+    static func optional(_ number: Int64?) -> SQLValue { number.map { .integer($0) } ?? .null }
+    static func optional(_ text: String?) -> SQLValue { text.map { .text($0) } ?? .null }
+    static func optional(_ bytes: [UInt8]?) -> SQLValue { bytes.map { .blob($0) } ?? .null }
 }

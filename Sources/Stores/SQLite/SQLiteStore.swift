@@ -1,75 +1,61 @@
 import CountersignAuthority
 import CountersignWire
-import Glibc
 
 /// The store in one SQLite file: WAL, so that readers and a writer do not wait for each other; `synchronous=FULL`,
-/// because `NORMAL` may lose an acknowledged commit at power loss. Safe to share: the connection is used under the lock.
+/// because `NORMAL` may lose an acknowledged commit at power loss. Safe to share, but for what ``together(_:)`` hands out,
+/// which belongs to one thread until it is handed back.
 package final class SQLiteStore: Store, @unchecked Sendable {
-    private let path: String
-    /// Guards `database`.
-    private let lock = ReadWriteLock()
-    private var database: Database?
+    private enum Place {
+        /// Each call is a transaction of its own.
+        case file(SQLiteFile)
+        /// Within somebody's transaction: each call is a part of it that fails by itself.
+        case transaction(Database)
+    }
+
+    private let place: Place
 
     /// Names the file; it is opened when it is needed, and made by ``prepare()``.
-    package init(path: String) { self.path = path }
+    package init(path: String) { place = .file(SQLiteFile(path: path)) }
 
-    package func prepare() throws(Fault) {
-        try lock.write { () throws(Fault) in
-            if try existing() == nil { try SQLiteStore.makeEmpty(path) }
-            guard let database = try existing() else { throw SQLiteFault.damaged(path) }
-            database.mayCheckpoint()
-            guard try Migrations.version(database) != Int64(Migrations.steps.count) else { return }
-            try Migrations.run(on: database)
+    private init(within database: Database) { place = .transaction(database) }
+
+    package func prepare() throws(Fault) { if case .file(let file) = place { try file.prepare() } }
+
+    package func close() { if case .file(let file) = place { file.close() } }
+
+    package func together(_ changes: [(any Store) throws(Fault) -> Void]) throws(Fault) -> [Fault?] {
+        switch place {
+        case .transaction(let database): return try SQLiteStore.run(changes, within: database)
+        case .file(let file):
+            return try file.write { (database) throws(Fault) in try SQLiteStore.run(changes, within: database) }
         }
     }
 
-    package func close() { lock.write { database = nil } }
-
-    /// Of mode 0600; SQLite gives its journal the same.
-    private static func makeEmpty(_ path: String) throws(Fault) {
-        let file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-        if file < 0, errno == EEXIST { return }
-        guard file >= 0 else { throw SystemFault(errno, "\(path): cannot make the database").fault(.unreachable) }
-        Glibc.close(file)
-    }
-
-    /// The connection; nil where the file is not there, or was never written to.
-    private func existing() throws(Fault) -> Database? {
-        if let database { return database }
-        guard access(path, F_OK) == 0 else {
-            if errno == ENOENT { return nil }
-            throw SystemFault(errno, "\(path): cannot open the database").fault(.unreachable)
+    private static func run(
+        _ changes: [(any Store) throws(Fault) -> Void], within database: Database
+    ) throws(Fault) -> [Fault?] {
+        let store = SQLiteStore(within: database)
+        var faults: [Fault?] = []
+        for change in changes {
+            do throws(Fault) {
+                try database.savepoint { () throws(Fault) in try change(store) }
+                faults.append(nil)
+            } catch {
+                // What ended the transaction has undone the changes before it, too.
+                guard database.isInTransaction else { throw error }
+                faults.append(error)
+            }
         }
-        let opened = try Database(path: path)
-        guard opened.hasItsMagic else { throw SQLiteFault.damaged(path) }
-        try SQLiteStore.check(opened)
-        try opened.execute("PRAGMA foreign_keys = ON; PRAGMA synchronous = FULL; PRAGMA secure_delete = ON")
-        database = opened
-        return opened
-    }
-
-    private static func check(_ database: Database) throws(Fault) {
-        let application = try database.integer("PRAGMA application_id")
-        let tables = try database.integer("SELECT count(*) FROM sqlite_schema") ?? 0
-        guard application == Migrations.applicationID || tables == 0 else {
-            throw Fault(.unreachable, "\(database.path): a database of another program; expected one of countersign's")
-        }
-        guard try Migrations.version(database) <= Migrations.steps.count else {
-            throw Fault(.unreachable, "\(database.path): made by a newer countersign; expected this version's or older")
-        }
-        let verdict = try database.rows("PRAGMA quick_check(1)") { $0.text(0) }
-        guard verdict == ["ok"] else { throw SQLiteFault.damaged(database.path) }
-        // A property of the file: only the first time does this write.
-        _ = try database.rows("PRAGMA journal_mode = WAL") { $0.text(0) }
+        return faults
     }
 
     /// What `body` reads; `empty` while the file holds nothing yet.
     func read<Result>(
         whenEmpty empty: Result, _ body: (Database) throws(Fault) -> Result
     ) throws(Fault) -> Result {
-        try lock.write { () throws(Fault) in
-            guard let database = try existing(), try Migrations.version(database) > 0 else { return empty }
-            return try database.reading { () throws(Fault) in try body(database) }
+        switch place {
+        case .file(let file): try file.read(whenEmpty: empty, body)
+        case .transaction(let database): try body(database)
         }
     }
 
@@ -82,11 +68,11 @@ package final class SQLiteStore: Store, @unchecked Sendable {
         }
     }
 
-    /// The same for what no request is judged by: the revision stays.
+    /// The same for what no release is judged by: the revision stays.
     func write<Result>(_ body: (Database) throws(Fault) -> Result) throws(Fault) -> Result {
-        try lock.write { () throws(Fault) in
-            guard let database = try existing() else { throw Fault(.unreachable, "\(path): no database there") }
-            return try database.transaction { () throws(Fault) in try body(database) }
+        switch place {
+        case .file(let file): try file.write(body)
+        case .transaction(let database): try database.savepoint { () throws(Fault) in try body(database) }
         }
     }
 

@@ -1,33 +1,37 @@
 import CSQLite
 import CountersignWire
 
-/// A prepared statement with its values, alive for one run.
+/// A compiled statement with its values, for one run.
 struct Statement: ~Copyable {
     private let handle: OpaquePointer
+    private let sql: String
     private let connection: OpaquePointer
+    private let cache: StatementCache
     private let path: String
 
-    private init(handle: OpaquePointer, connection: OpaquePointer, path: String) {
+    private init(
+        handle: OpaquePointer, sql: String, connection: OpaquePointer, cache: StatementCache, path: String
+    ) {
         self.handle = handle
+        self.sql = sql
         self.connection = connection
+        self.cache = cache
         self.path = path
     }
 
-    /// Compiles `sql` and gives its `?` their values, in order.
+    /// Compiles `sql`, unless it is in the cache, and gives its `?` their values, in order.
     static func make(
-        _ connection: OpaquePointer, _ sql: String, _ values: [SQLValue], path: String
+        _ sql: String, _ values: [SQLValue], on connection: OpaquePointer, _ cache: StatementCache, path: String
     ) throws(Fault) -> Statement {
-        var handle: OpaquePointer?
-        let code = sqlite3_prepare_v2(connection, sql, -1, &handle, nil)
-        guard code == SQLITE_OK, let handle else {
-            throw SQLiteFault.fault(code, on: connection, path: path)
+        guard let handle = cache.take(sql) else {
+            throw SQLiteFault.fault(sqlite3_extended_errcode(connection), on: connection, path: path)
         }
-        let statement = Statement(handle: handle, connection: connection, path: path)
+        let statement = Statement(handle: handle, sql: sql, connection: connection, cache: cache, path: path)
         for (index, value) in values.enumerated() { try statement.bind(value, at: Int32(index + 1)) }
         return statement
     }
 
-    deinit { sqlite3_finalize(handle) }
+    deinit { cache.giveBack(handle, sql) }
 
     private func bind(_ value: SQLValue, at place: Int32) throws(Fault) {
         let code =
@@ -67,6 +71,13 @@ struct Statement: ~Copyable {
     func blob(_ column: Int32) -> [UInt8] {
         guard let start = sqlite3_column_blob(handle, column) else { return [] }
         return Array(UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(handle, column))))
+    }
+
+    /// Nil where there are not sixteen bytes.
+    func sessionID(_ column: Int32) -> SessionID? {
+        guard let start = sqlite3_column_blob(handle, column) else { return nil }
+        let bytes = UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(handle, column)))
+        return SessionID(bytes.bindMemory(to: UInt8.self).span)
     }
 
     private func fault(_ code: Int32) -> Fault {

@@ -1,0 +1,56 @@
+import CountersignAuthority
+import CountersignGate
+import CountersignHandshake
+import CountersignWire
+import Testing
+
+@Suite struct SlotRuleTests {
+    /// Four live sessions: phone and tablet on ios, phone and desktop elsewhere; numbered as they were opened, but for the
+    /// clock, which once went back.
+    private let live: [StoredSession]
+
+    init() throws {
+        live = [
+            try SlotRuleTests.session(1, "ios", .phone, created: 100),
+            try SlotRuleTests.session(2, "ios", .tablet, created: 90),
+            try SlotRuleTests.session(3, "android", .phone, created: 100),
+            try SlotRuleTests.session(4, "linux", .desktop, created: 120),
+        ]
+    }
+
+    private static func session(
+        _ number: UInt8, _ platform: String, _ kind: Device.Class, created: Int64
+    ) throws -> StoredSession {
+        let bytes = [UInt8](repeating: number, count: SessionID.count)
+        guard let id = SessionID(bytes.span) else { throw Fault(.failed, "sixteen bytes are no id") }
+        var session = StoredSession(
+            id: id, account: 1, app: try #require(AppName("demo")),
+            platform: try #require(Platform(platform)), deviceClass: kind, deviceName: "d", created: created,
+            credentials: .bearer(BearerCredentials(tokenHash: [], tokenExpires: 0, loginTokenHash: [])))
+        session.change = Int64(number)
+        return session
+    }
+
+    @Test(
+        "which sessions go for a phone on ios",
+        arguments: [
+            (SlotRule.single, [1, 2, 3, 4]),
+            (.perPlatform, [1, 2]),
+            (.perDeviceClass, [1, 3]),
+            // The oldest by creation; of two of one second, the one that was written first.
+            (.limit(4), [2]),
+            (.limit(3), [2, 1]),
+            (.limit(1), [2, 1, 3, 4]),
+            (.limit(5), []),
+            (.limit(.max), []),
+            // Values that no policy has leave room for the new one alone.
+            (.limit(0), [2, 1, 3, 4]),
+            (.limit(.min), [2, 1, 3, 4]),
+            (.unlimited, []),
+        ] as [(SlotRule, [Int64])])
+    func displaced(_ row: (rule: SlotRule, expected: [Int64])) throws {
+        let new = try SlotRuleTests.session(9, "ios", .phone, created: 95)
+        #expect(row.rule.displaced(by: new, among: live).map(\.change) == row.expected)
+        #expect(row.rule.displaced(by: new, among: []).isEmpty)
+    }
+}

@@ -1,0 +1,51 @@
+import CountersignAuthority
+import CountersignWire
+import Testing
+
+/// Requests that are done once.
+extension StoreContract {
+    func idempotency() throws {
+        let request = IdempotentRequest(scope: "account:1", key: [1, 0], digest: [2], begun: 500)
+        let revision = try make().revision()
+        #expect(try make().begin(request) == .begun)
+        #expect(try make().begin(request) == .unfinished)
+        var other = request
+        other.digest = [3]
+        #expect(try make().begin(other) == .otherRequest)
+        var elsewhere = request
+        elsewhere.scope = "account:2"
+        #expect(try make().begin(elsewhere) == .begun)
+
+        let answer = StoredAnswer(
+            status: 201,
+            fields: [
+                StoredAnswer.Field(name: "set-cookie", value: [0, 255, 13]),
+                StoredAnswer.Field(name: "set-cookie", value: []),
+            ], body: [UInt8](repeating: 0xEE, count: 100_000))
+        try make().finish(other, answer)
+        #expect(try make().begin(request) == .unfinished, "another's answer is not ours")
+        try make().finish(request, answer)
+        var later = request
+        later.begun = 600
+        #expect(try make().begin(later) == .finished(answer))
+        try make().finish(request, StoredAnswer(status: 500, fields: [], body: []))
+        try make().abandon(request)
+        #expect(try make().begin(request) == .finished(answer), "what is done stays done")
+
+        try make().abandon(elsewhere)
+        #expect(try make().begin(elsewhere) == .begun)
+        try make().finish(elsewhere, StoredAnswer(status: 204, fields: [], body: []))
+        #expect(try make().begin(elsewhere) == .finished(StoredAnswer(status: 204, fields: [], body: [])))
+
+        let third = IdempotentRequest(scope: "release:r", key: [9], digest: [9], begun: 700)
+        #expect(try make().begin(third) == .begun)
+        #expect(try make().forgetRequests(before: 700, limit: 1) == 1)
+        #expect(try make().forgetRequests(before: 700, limit: 10) == 1)
+        #expect(try make().forgetRequests(before: 700, limit: 10) == 0)
+        #expect(try make().begin(third) == .unfinished)
+        #expect(try make().begin(later) == .begun)
+        try make().finish(request, answer)
+        #expect(try make().begin(later) == .unfinished, "an answer to a beginning that was forgotten")
+        #expect(try make().revision() == revision)
+    }
+}
