@@ -15,7 +15,7 @@ enum ExitStatus: Int32, Sendable {
 enum Tool {
     static let commands: [Command] = [
         .serve, .appAdd, .appList, .appPolicy, .releaseAdd, .releaseList, .releasePolicy, .releaseRotate,
-        .releaseRetire,
+        .releaseRetire, .releaseImpact,
         .meter, .auditList, .auditVerify, .assertionKeys, .assertionRotate, .profileAdd, .signUp, .logIn,
         .logOut, .status, .sessions, .password, .request, .sign,
         .verify, .explain, .bench, .version,
