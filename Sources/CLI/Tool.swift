@@ -17,7 +17,7 @@ enum Tool {
         .serve, .appAdd, .appList, .appPolicy, .releaseAdd, .releaseList, .releasePolicy, .releaseRotate,
         .releaseRetire,
         .meter, .auditList, .auditVerify, .assertionKeys, .assertionRotate, .profileAdd, .request, .sign,
-        .verify, .explain, .bench, .version,
+        .verify, .explain, .benchStore, .bench, .version,
     ]
 
     static func run(_ arguments: [String], console: Console = Console(), environment: Environment = .process)
