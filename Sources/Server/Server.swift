@@ -21,14 +21,19 @@ public enum Server {
         let writer = try GroupWriter(configuration.openStore()) { log?.note("store", $0) }
         let meter = Meter()
         let assertionKeys = try AssertionKeys(deployment)
+        let sessions = try SessionService(
+            deployment, keys, reader: configuration.openStore(), writer: writer, replay: replay, log: log)
         let routes = RouteTable(
-            prefix: configuration.prefix, Route.open(assertionKeys) + [.time(signedBy: signing.authority)])
+            prefix: configuration.prefix,
+            Route.open(assertionKeys) + [.time(signedBy: signing.authority)] + sessions.routes)
         let service = try Service(
             configuration, log: log, signing: signing, meter: meter, replay: replay,
             adminToken: deployment.folder.adminToken, assertionKeys: assertionKeys,
             routes: routes
         ) { authorities in
-            Gate(authorities: Authorities(authorities), keys: keys, replay: replay, clock: SystemTime())
+            Gate(
+                authorities: Authorities(authorities), keys: keys, sessions: sessions.live, replay: replay,
+                clock: SystemTime())
         }
         let meterStore = configuration.openStore()
         defer { meterStore.close() }
@@ -46,8 +51,9 @@ public enum Server {
             case .none: break
             }
             attempt(log, "reconcile") { () throws(Fault) in try keys.reconcile() }
+            attempt(log, "sessions") { () throws(Fault) in try sessions.turn() }
             attempt(log, "replay") { () throws(Fault) in
-                try replay.setWindow(keys.longestWindow, lifetime: keys.longestLifetime, now: SystemTime().now)
+                try replay.setWindow(rememberedWindow(keys), lifetime: keys.longestLifetime, now: SystemTime().now)
             }
         }
         service.drain()
@@ -63,7 +69,7 @@ public enum Server {
             FileID(String(decoding: $0, as: UTF8.self))
         }
         var settings = ReplayFile.Settings()
-        settings.window = keys.longestWindow
+        settings.window = rememberedWindow(keys)
         settings.lifetime = keys.longestLifetime
         let file = try ReplayFile(
             path: deployment.folder.replay, expecting: remembered, settings: settings, now: SystemTime().now)
@@ -74,6 +80,11 @@ public enum Server {
             log?.note("replay", "\(file.report.found.rawValue); signatures made up to \(floor) are refused")
         }
         return file
+    }
+
+    /// The longest of the policies' windows, and a refresh's own.
+    private static func rememberedWindow(_ keys: LiveKeys) -> Int {
+        max(keys.longestWindow, Int(RefreshRequest.window))
     }
 
     /// So that a scheme that nobody has used is said to be unused since a day, and not since ever.

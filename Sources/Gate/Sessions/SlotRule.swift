@@ -7,3 +7,16 @@ package enum SlotRule: Sendable, Equatable {
     case limit(Int)
     case unlimited
 }
+
+extension SlotRule: CustomStringConvertible {
+    /// As policies and answers spell it.
+    package var description: String {
+        switch self {
+        case .single: "single"
+        case .perPlatform: "per-platform"
+        case .perDeviceClass: "per-device-class"
+        case .limit(let most): "limit(\(most))"
+        case .unlimited: "unlimited"
+        }
+    }
+}
