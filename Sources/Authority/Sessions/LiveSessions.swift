@@ -58,8 +58,10 @@ package final class LiveSessions: SessionSource, @unchecked Sendable {
     /// one that was just revoked.
     package func find(_ token: SessionToken) throws(Fault) -> (Session, SigningKey)? {
         try follow()
-        if let entry = shard(of: token.id).hot(token) { return (entry.session, entry.key) }
-        return try warmUp(token).map { ($0.session, $0.key) }
+        var entry = shard(of: token.id).hot(token)
+        if entry == nil { entry = try warmUp(token) }
+        guard let entry, let key = entry.key else { return nil }
+        return (entry.session, key)
     }
 
     nonisolated(nonsending) package func session(bearing token: Span<UInt8>) async throws(Fault) -> Session? {
@@ -70,10 +72,15 @@ package final class LiveSessions: SessionSource, @unchecked Sendable {
     package func find(bearing token: Span<UInt8>) throws(Fault) -> Session? {
         try follow()
         let hash = SHA256.digest(token)
-        guard let id = bearers.session(named: TokenName.of(hash.span)), let (live, _) = shard(of: id).find(id),
+        guard let id = bearers.session(named: TokenName.of(hash.span)), let (live, ahead) = shard(of: id).find(id),
             let edition = live.edition(ofTokenHash: hash.span)
         else { return nil }
-        return try session(live, edition: edition)
+        guard edition != .previous else { return try session(live, edition: edition) }
+        let place = SessionToken(id: id, epoch: 0)
+        if let entry = shard(of: id).hot(place) { return entry.session }
+        let session = try session(live, edition: ahead == nil ? edition : .current)
+        shard(of: id).keep(HotSessions.Entry(place, session, nil), of: live, ahead)
+        return session
     }
 
     package func noteUse(of session: Session, at now: Int64) {
@@ -144,10 +151,24 @@ package final class LiveSessions: SessionSource, @unchecked Sendable {
     /// finds the row once it is: here it is not known yet whether the disk has it.
     private func save(_ confirmation: SessionShard.Confirmation, of id: SessionID) {
         writer.writeLater { (store) throws(Fault) in
-            guard let row = try store.session(id), row.end == nil, case .device(let device) = row.credentials,
-                device.epoch &+ 1 == confirmation.epoch, let next = device.confirmed(at: confirmation.at)
+            guard let row = try store.session(id), row.end == nil,
+                let next = row.credentials.confirmed(epoch: confirmation.epoch, at: confirmation.at)
             else { return }
-            _ = try store.swap(id, row.credentials, for: .device(next), at: confirmation.at)
+            _ = try store.swap(id, row.credentials, for: next, at: max(row.used, confirmation.at))
+        }
+    }
+}
+
+extension StoredSession.Credentials {
+    /// As they are once what was renewed has been used; nil where that is so already.
+    fileprivate func confirmed(epoch: UInt32, at now: Int64) -> StoredSession.Credentials? {
+        switch self {
+        case .device(let device):
+            return device.epoch &+ 1 == epoch ? device.confirmed(at: now).map { .device($0) } : nil
+        case .bearer(var bearer):
+            guard bearer.previousLoginTokenHash != nil else { return nil }
+            bearer.previousLoginTokenHash = nil
+            return .bearer(bearer)
         }
     }
 }
