@@ -52,6 +52,16 @@ package final class LiveKeys: KeySource, @unchecked Sendable {
         return Array(all.sorted { ($0.version, $0.id.description) > ($1.version, $1.id.description) }.prefix(64))
     }
 
+    nonisolated(nonsending) package func anyRelease(
+        of app: String, on platform: String
+    ) async throws(Fault) -> ReleaseKey? {
+        lock.read {
+            snapshot.keys.values.filter {
+                $0.app == app && $0.platform == platform && $0.scheme == .messageSignatures
+            }.max { $0.version < $1.version }
+        }
+    }
+
     /// The longest window, in seconds, of any policy, over the schemes whose requests are remembered.
     package var longestWindow: Int { lock.read { snapshot.longestWindow } }
 

@@ -18,6 +18,7 @@ package struct Caller: Sendable {
 
     init(_ fresh: consuming Fresh) {
         release = fresh.release
+        session = fresh.session
         edition = fresh.edition
         coveredFields = fresh.coveredFields
         created = fresh.created

@@ -87,8 +87,15 @@ package protocol KeySource: Sendable {
     /// Other releases of the same app that speak the same scheme, retired ones too: for explanations, which a secret
     /// that was mixed up is told by. A few are enough.
     nonisolated(nonsending) func siblings(of release: ReleaseKey) async throws(Fault) -> [ReleaseKey]
+
+    /// Some release of message-signatures of that app and platform: for explanations to sessions that name none.
+    nonisolated(nonsending) func anyRelease(of app: String, on platform: String) async throws(Fault) -> ReleaseKey?
 }
 
 extension KeySource {
     package nonisolated(nonsending) func siblings(of release: ReleaseKey) async throws(Fault) -> [ReleaseKey] { [] }
+
+    package nonisolated(nonsending) func anyRelease(
+        of app: String, on platform: String
+    ) async throws(Fault) -> ReleaseKey? { nil }
 }

@@ -34,8 +34,20 @@ package struct Claim: Sendable {
         case open
     }
 
+    /// Whose key it is that the key id names.
+    package enum Holder: Sendable, Equatable {
+        case release
+        case session(SessionToken)
+        /// It says of itself that it is a session's token, and is none: nobody's.
+        case nobody
+    }
+
     package var scheme: SchemeName
     package var keyID: KeyID
+    package var holder = Holder.release
+    /// The release that calls: the key id itself, or what a session's request says beside its token and covers; nil where
+    /// it does not say.
+    package var release: KeyID?
     package var algorithm: MACAlgorithm
     package var mac: MAC
     /// A signature that is too long for `mac`, which is then empty: in `Workspace.decoded`.
@@ -62,6 +74,7 @@ package struct Claim: Sendable {
     init(scheme: SchemeName, keyID: KeyID, algorithm: MACAlgorithm, mac: MAC) {
         self.scheme = scheme
         self.keyID = keyID
+        release = keyID
         self.algorithm = algorithm
         self.mac = mac
     }

@@ -45,7 +45,7 @@ struct AnswerSigning: Sendable {
                 "Accept-Signature",
                 MessageSignatures.request(
                     for: request, alsoCovering: standing.release?.policy.requiredFields.sorted() ?? [],
-                    keyID: standing.release?.id, nonce: event.text)))
+                    keyID: standing.keyID, nonce: event.text)))
         return answer
     }
 }

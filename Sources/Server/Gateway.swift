@@ -88,7 +88,7 @@ final class Gateway: Handler, @unchecked Sendable {
         let request = exchange.request
         var caller: Caller?
         if route.admission != .anyone {
-            let judged = try await gate.judge(request)
+            let judged = try await gate.judge(request, for: .ownRoute)
             event.caller = judged
             tally.accept(judged.release, under: judged.edition)
             caller = judged
@@ -153,7 +153,7 @@ final class Gateway: Handler, @unchecked Sendable {
         let isRequest = !request.method.isEmpty
         let standing = isRequest ? await gate.standing(of: request) : Standing()
         count(refusal, event.caller, named: standing.release, request)
-        let explanation = isRequest ? await gate.explanation(of: refusal, for: request, named: standing.release) : nil
+        let explanation = isRequest ? await gate.explanation(of: refusal, for: request, standing) : nil
         let plain = RefusalAnswer.make(
             refusal, dialect: isRequest ? gate.dialect(for: request) : .problem, explanation, event: event.id,
             now: clock.now)

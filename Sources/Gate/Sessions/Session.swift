@@ -19,12 +19,14 @@ package final class Session: Sendable {
     package let platform: String
     /// From then on requests under this token are refused as `token-expired`: whole Unix seconds.
     package let expires: Int64
+    /// From then on the session has ended, unless it is renewed before: whole Unix seconds.
+    package let idleEnd: Int64
     /// Set once the session is over; its key is kept for a while, so that only its holder is told why.
     package let end: SessionEnd?
 
     package init(
         id: SessionID, kind: Kind, epoch: UInt32, account: AccountIdentity, app: String, platform: String,
-        expires: Int64, end: SessionEnd? = nil
+        expires: Int64, idleEnd: Int64 = .max, end: SessionEnd? = nil
     ) {
         self.id = id
         self.kind = kind
@@ -33,6 +35,7 @@ package final class Session: Sendable {
         self.app = app
         self.platform = platform
         self.expires = expires
+        self.idleEnd = idleEnd
         self.end = end
     }
 }
