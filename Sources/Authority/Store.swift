@@ -108,6 +108,8 @@ package enum MetaName: String, Sendable, CaseIterable {
     case opaqueKeys = "opaque-keys"
     /// The X25519 key that registrations are sealed to, under the master key.
     case registrationKey = "registration-key"
+    /// What the tokens of bearer sessions are derived under, sealed under the master key.
+    case bearerKey = "bearer-key"
     /// Since when requests are counted: whole Unix seconds, in decimal.
     case meterBegan = "meter-began"
 }
