@@ -11,9 +11,8 @@ package struct Standing: Sendable {
     package internal(set) var keyID: KeyID?
     /// The session whose key it names, and that key.
     var session: (session: Session, key: SigningKey)?
-    /// The shared secret that the request's MAC held under. An answer under it tells the caller, and nobody else, that it
-    /// is ours. Nil where it did not hold, where the caller signs with a key pair, of which we have only half, and for
-    /// schemes whose answers are not signed.
+    /// The request key of the session whose MAC held: an answer under it tells the caller, and nobody else, that it is ours.
+    /// Never a release's secret. That one is in every copy of the app, so an answer under it could be anybody's.
     package var shared: Credentials?
 
     package init() {}
@@ -28,8 +27,8 @@ extension Gate {
         return true
     }
 
-    /// Reads the claim once more, and judges the signature where the answer is to be signed, so that the way of a good
-    /// request carries nothing for it.
+    /// Reads the claim once more, so that the way of a good request carries nothing for it. A signature is judged only
+    /// where it is a session's.
     nonisolated(nonsending) package func standing(of request: Request) async -> Standing {
         let work = workspaces.take()
         defer { workspaces.put(back: work) }
@@ -43,12 +42,9 @@ extension Gate {
                 candidate = try await keys.key(for: claim, ofAppOf: candidate)
             }
             standing.name(candidate, by: claim)
-            guard !candidate.isNobodys, claim.scheme == .messageSignatures,
-                let scheme = schemes.scheme(named: claim.scheme)
-            else { return standing }
+            guard candidate.session != nil, let scheme = schemes.scheme(named: claim.scheme) else { return standing }
             try scheme.spell(claim, request, &work.space)
-            let signer = try Verify.signer(of: claim, request, scheme, candidate, &work.space)
-            if let signer, signer.publicKey == nil {
+            if let signer = try Verify.signer(of: claim, request, scheme, candidate, &work.space) {
                 standing.shared = Credentials(keyID: claim.keyID, key: signer)
             }
         } catch {

@@ -100,11 +100,10 @@ final class Gateway: Handler, @unchecked Sendable {
             request: request, caller: caller, peer: exchange.peer, event: event.id, parameter: parameter, now: clock.now
         )
         let answered = try await route.answer(call)
-        let plain = answered.answer
-        guard gate.isOfMessageSignatures(request) else { return await exchange.respond(plain) }
-        var standing = await gate.standing(of: request)
-        if let signer = answered.signer { standing.shared = signer }
-        await exchange.respond(signing.signed(plain, to: request, standing, at: clock.now))
+        if let signer = answered.signer {
+            return await exchange.respond(signing.signed(answered.answer, to: request, by: signer, at: clock.now))
+        }
+        await exchange.respond(await signed(answered.answer, to: request))
     }
 
     // MARK: Steps

@@ -20,7 +20,8 @@ public enum Server {
         let signing = try AnswerSigning(deployment)
         let meter = Meter()
         let assertionKeys = try AssertionKeys(deployment)
-        let routes = RouteTable(prefix: configuration.prefix, Route.open(assertionKeys))
+        let routes = RouteTable(
+            prefix: configuration.prefix, Route.open(assertionKeys) + [.time(signedBy: signing.authority)])
         let service = try Service(
             configuration, log: log, signing: signing, meter: meter, replay: replay,
             adminToken: deployment.folder.adminToken, assertionKeys: assertionKeys,
