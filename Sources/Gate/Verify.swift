@@ -90,18 +90,11 @@ package struct Verify: Sendable {
         return nil
     }
 
-    /// Whether the string to sign, which lies in `workspace`, has the claim's signature under `key`. The gate and the
-    /// explanations ask here and nowhere else.
+    /// Whether the string to sign, which lies in `workspace`, has the claim's signature under `key`.
     static func compare(
         _ claim: Claim, _ key: SigningKey, _ workspace: borrowing Workspace
     ) -> ConstantTime.Verdict {
-        guard claim.fits(key) else { return .different }
-        if let publicKey = key.publicKey {
-            return publicKey.verify(claim.signature(workspace), of: workspace.text.bytes.span)
-        }
-        let verdict = ConstantTime.equals(key.mac(claim.algorithm, of: workspace.text).span, claim.mac.span)
-        key.settle(verdict, claim.algorithm, of: workspace.text)
-        return verdict
+        claim.compare(with: key, workspace)
     }
 
     /// Why none of the keys fits. Their algorithms are no secret: the detail names them.

@@ -1,3 +1,4 @@
+import CountersignSeal
 import CountersignWire
 import Testing
 

@@ -1,9 +1,9 @@
 import CountersignAuthority
 
-/// What a session's requests are proved by, as the fourteen columns from `signing_key` to `login_token_hash`.
+/// What a session's requests are proved by, as the sixteen columns from `signing_key` to `issued`.
 enum SessionCredentials {
     private static let nullDevice = [SQLValue](repeating: .null, count: 10)
-    private static let nullBearer = [SQLValue](repeating: .null, count: 4)
+    private static let nullBearer = [SQLValue](repeating: .null, count: 6)
 
     static func values(_ credentials: StoredSession.Credentials) -> [SQLValue] {
         switch credentials {
@@ -18,7 +18,7 @@ enum SessionCredentials {
         case .bearer(let bearer):
             return nullDevice + [
                 .blob(bearer.tokenHash), .integer(bearer.tokenExpires), .optional(bearer.previousTokenHash),
-                .blob(bearer.loginTokenHash),
+                .blob(bearer.loginTokenHash), .optional(bearer.previousLoginTokenHash), .integer(bearer.issued),
             ]
         }
     }
@@ -27,8 +27,9 @@ enum SessionCredentials {
     static func read(_ row: borrowing Statement, from first: Int32) -> StoredSession.Credentials? {
         guard row.isNull(first) else { return device(row, first).map { .device($0) } }
         var bearer = BearerCredentials(
-            tokenHash: row.blob(first + 10), tokenExpires: row.integer(first + 11),
+            tokenHash: row.blob(first + 10), tokenExpires: row.integer(first + 11), issued: row.integer(first + 15),
             loginTokenHash: row.blob(first + 13))
+        bearer.previousLoginTokenHash = row.isNull(first + 14) ? nil : row.blob(first + 14)
         bearer.previousTokenHash = row.isNull(first + 12) ? nil : row.blob(first + 12)
         return .bearer(bearer)
     }

@@ -1,4 +1,3 @@
-import CountersignSchemes
 import CountersignSeal
 import CountersignWire
 
@@ -30,7 +29,7 @@ package struct VerifyAnswer: Sendable {
         guard let key = keys[claim.keyID] else {
             throw Refusal(.unknownKey, "the answer names key \(claim.keyID), which is not known here")
         }
-        guard Verify.compare(claim, key, workspace) == .equal else {
+        guard claim.compare(with: key, workspace) == .equal else {
             throw Refusal(.badSignature, "the answer's signature does not hold")
         }
         try claim.body.check(response.message.body.span)
