@@ -14,8 +14,9 @@ extension Configuration {
         }
     }
 
-    /// The meter's own way to the store: while a disk takes its figures, whoever needs a key does not wait behind them.
-    func openMeter() -> any MeterStore {
+    /// Another way to the deployment's store, for the meter, and for the writer: while a disk takes what they write, whoever needs
+    /// a key does not wait behind it.
+    func openStore() -> any Store {
         switch store {
         case .sqlite(let path): SQLiteStore(path: path)
         }

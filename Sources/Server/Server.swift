@@ -18,6 +18,7 @@ public enum Server {
         let log = try EventLog(configuration.log)
         let replay = try openReplayFile(deployment, keys, log)
         let signing = try AnswerSigning(deployment)
+        let writer = try GroupWriter(configuration.openStore()) { log?.note("store", $0) }
         let meter = Meter()
         let assertionKeys = try AssertionKeys(deployment)
         let routes = RouteTable(
@@ -29,7 +30,7 @@ public enum Server {
         ) { authorities in
             Gate(authorities: Authorities(authorities), keys: keys, replay: replay, clock: SystemTime())
         }
-        let meterStore = configuration.openMeter()
+        let meterStore = configuration.openStore()
         defer { meterStore.close() }
         let meterWriter = MeterWriter(MeterLedger(meter, meterStore), log: log, clock: SystemTime())
         try rememberWhenCountingBegan(deployment.store)
@@ -50,6 +51,7 @@ public enum Server {
             }
         }
         service.drain()
+        writer.stop()
         meterWriter.stop()
         log?.stop()
     }

@@ -6,6 +6,7 @@ import CountersignWire
 extension FailingStore {
     func together(_ changes: [(any Store) throws(Fault) -> Void]) throws(Fault) -> [Fault?] {
         try check()
+        gate.pass(changes.count)
         return try base.together(changes)
     }
 

@@ -8,6 +8,7 @@ import Synchronization
 /// A store whose machine can be made to fail.
 final class FailingStore: Store {
     let base: SQLiteStore
+    let gate = TransactionGate()
     private let failing = Atomic(false)
 
     init(_ base: SQLiteStore) { self.base = base }

@@ -3,7 +3,7 @@ import CountersignWire
 /// One caller's work. Whoever takes it out of the queue, under the queue's lock, calls one of the two closures, once:
 /// that is what keeps a continuation from being resumed twice, or never.
 struct HashingJob: Sendable {
-    let ticket: HashingTicket
+    let ticket: Ticket
     /// Does the work; what it returns hands the result over.
     let perform: @Sendable () -> @Sendable () -> Void
     let refuse: @Sendable (Refusal) -> Void
@@ -11,19 +11,11 @@ struct HashingJob: Sendable {
     var joined: UInt64 = 0
 
     init(
-        ticket: HashingTicket, perform: @escaping @Sendable () -> @Sendable () -> Void,
+        ticket: Ticket, perform: @escaping @Sendable () -> @Sendable () -> Void,
         refuse: @escaping @Sendable (Refusal) -> Void
     ) {
         self.ticket = ticket
         self.perform = perform
         self.refuse = refuse
     }
-}
-
-/// Names a job to whoever may cancel it, even before it is in the queue. Changed under the queue's lock only, which is
-/// what makes sharing it sound.
-final class HashingTicket: @unchecked Sendable {
-    enum State { case new, queued, taken, cancelled }
-
-    var state = State.new
 }

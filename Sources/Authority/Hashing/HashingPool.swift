@@ -24,13 +24,19 @@ package final class HashingPool: Sendable {
 
     package let bounds: Bounds
     private let queue: HashingQueue
-    private let threads: HashingThreads
+    private let threads: Threads
 
     /// Starts the threads.
     package init(_ bounds: Bounds, clock: any MonotonicClock = SystemMonotonicClock()) throws(Fault) {
         self.bounds = bounds
-        queue = HashingQueue(bounds, clock)
-        threads = try HashingThreads(bounds.workers, serving: queue)
+        let queue = HashingQueue(bounds, clock)
+        self.queue = queue
+        do throws(Fault) {
+            threads = try Threads(bounds.workers, "to hash on") { queue.serve() }
+        } catch {
+            queue.close()
+            throw error
+        }
     }
 
     /// Lets the threads go without waiting for them; whoever waits is refused. ``stop()`` is the orderly way.
@@ -40,7 +46,7 @@ package final class HashingPool: Sendable {
     /// `unavailable`, with a time to come back, where the queue is full, the wait took too long, the pool stops, or the
     /// caller's task was cancelled before the work began. Work that has begun is finished.
     package func run<Result: Sendable>(_ work: @escaping @Sendable () -> Result) async throws(Refusal) -> Result {
-        let ticket = HashingTicket()
+        let ticket = Ticket()
         let queue = queue
         let outcome = await withTaskCancellationHandler {
             await withUnsafeContinuation { (waiting: UnsafeContinuation<Outcome<Result>, Never>) in

@@ -40,7 +40,7 @@ final class HashingQueue: @unchecked Sendable {
     }
 
     /// Takes the job out if it has not begun; if it has not come yet, it will be refused when it does.
-    func cancel(_ ticket: HashingTicket) {
+    func cancel(_ ticket: Ticket) {
         let job: HashingJob? = monitor.hold {
             let state = ticket.state
             if state != .taken { ticket.state = .cancelled }

@@ -1,0 +1,201 @@
+import CountersignSQLite
+import CountersignWire
+import Foundation
+import Synchronization
+import Testing
+
+@testable import CountersignAuthority
+
+@Suite struct GroupWriterTests {
+    private let folder = TemporaryFolder()
+    private let store: FailingStore
+    /// Another connection to the same file: it sees what is durable, and no more.
+    private let other: SQLiteStore
+
+    init() throws {
+        let path = "\(folder.path)/countersign.db"
+        other = SQLiteStore(path: path)
+        try other.prepare()
+        store = FailingStore(SQLiteStore(path: path))
+    }
+
+    private func name(_ number: Int) throws -> AppName { try #require(AppName("app-\(number)")) }
+
+    private static func add(_ name: AppName, to writer: GroupWriter) async throws -> Int {
+        try await writer.write { (store) throws(Fault) in
+            _ = try store.insert(App(name: name, created: 1), recording: .empty)
+            return name.description.utf8.count
+        }
+    }
+
+    /// Waits until so many changes wait; fails after some seconds.
+    private func until(_ writer: GroupWriter, has count: Int) async throws {
+        for _ in 0..<2_000 where writer.waiting != count { try await Task.sleep(for: .milliseconds(2)) }
+        try #require(writer.waiting == count)
+    }
+
+    @Test("what a write answers is there for everybody when it returns")
+    func durable() async throws {
+        let writer = try GroupWriter(store)
+        for number in 8..<12 {
+            let name = try name(number)
+            #expect(try await GroupWriterTests.add(name, to: writer) == name.description.utf8.count)
+            #expect(try other.app(name) != nil)
+        }
+        writer.stop()
+    }
+
+    @Test("resumes on the executor that the caller came from")
+    @MainActor func executor() async throws {
+        let writer = try GroupWriter(store)
+        let thread = try await writer.write { _ in UInt(pthread_self()) }
+        MainActor.preconditionIsolated()
+        #expect(thread != UInt(pthread_self()))
+        writer.stop()
+    }
+
+    @Test("changes that gather while one is written share the next transaction")
+    func groups() async throws {
+        let writer = try GroupWriter(store, GroupWriter.Bounds(waiting: 200, together: 60))
+        store.gate.close()
+        let names = try (0..<101).map(name)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { _ = try await GroupWriterTests.add(names[0], to: writer) }
+            await store.gate.waitUntilReached()
+            for name in names[1...] { group.addTask { _ = try await GroupWriterTests.add(name, to: writer) } }
+            try await until(writer, has: 100)
+            #expect(try other.apps().isEmpty)
+            store.gate.open()
+            try await group.waitForAll()
+        }
+        #expect(store.gate.groups == [1, 60, 40])
+        #expect(try other.apps().count == 101)
+        #expect(try other.revision() == 101)
+        writer.stop()
+    }
+
+    @Test("a change that fails takes nothing else with it")
+    func oneFails() async throws {
+        let writer = try GroupWriter(store)
+        store.gate.close()
+        let names = try (0..<4).map(name)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { _ = try await GroupWriterTests.add(names[0], to: writer) }
+            await store.gate.waitUntilReached()
+            group.addTask { _ = try await GroupWriterTests.add(names[1], to: writer) }
+            try await until(writer, has: 1)
+            group.addTask {
+                let refusal = await #expect(throws: Refusal.self) {
+                    try await writer.write { (store) throws(Fault) in
+                        _ = try store.insert(App(name: names[2], created: 1), recording: .empty)
+                        throw Fault(.failed, "no room for it")
+                    }
+                }
+                #expect(refusal == Refusal(.unavailable, "no room for it", retryAfter: 1))
+            }
+            try await until(writer, has: 2)
+            group.addTask { _ = try await GroupWriterTests.add(names[3], to: writer) }
+            try await until(writer, has: 3)
+            store.gate.open()
+            try await group.waitForAll()
+        }
+        #expect(store.gate.groups == [1, 3], "the failing one was not in the others' transaction")
+        #expect(try other.apps().map(\.name) == [names[0], names[1], names[3]])
+        writer.stop()
+    }
+
+    @Test("a store that fails refuses everybody, says so once, and is used again when it can be")
+    func allFail() async throws {
+        let notes = Notes()
+        let writer = try GroupWriter(store) { notes.add($0) }
+        let names = try (0..<6).map(name)
+        _ = try await GroupWriterTests.add(names[0], to: writer)
+        store.fails = true
+        for name in names[1...3] {
+            let refusal = await #expect(throws: Refusal.self) { try await GroupWriterTests.add(name, to: writer) }
+            #expect(refusal?.code == .unavailable && refusal?.retryAfter == 1)
+        }
+        store.fails = false
+        for name in names[4...] { _ = try await GroupWriterTests.add(name, to: writer) }
+        #expect(try other.apps().map(\.name) == [names[0], names[4], names[5]])
+        writer.stop()
+        #expect(notes.all == ["the store takes no changes: the disk is gone", "the store takes changes again"])
+    }
+
+    @Test("a full line and a stopped writer refuse at once; who leaves is not written; what waits at the end is")
+    func bounds() async throws {
+        let writer = try GroupWriter(store, GroupWriter.Bounds(waiting: 3))
+        store.gate.close()
+        let names = try (0..<6).map(name)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { _ = try await GroupWriterTests.add(names[0], to: writer) }
+            await store.gate.waitUntilReached()
+            group.addTask { _ = try await GroupWriterTests.add(names[1], to: writer) }
+            try await until(writer, has: 1)
+            let leaver = Task { try await GroupWriterTests.add(names[2], to: writer) }
+            try await until(writer, has: 2)
+            writer.writeLater { (store) throws(Fault) in
+                _ = try store.insert(App(name: names[3], created: 1), recording: .empty)
+            }
+            try await until(writer, has: 3)
+            let full = await #expect(throws: Refusal.self) { try await GroupWriterTests.add(names[4], to: writer) }
+            #expect(full?.code == .unavailable && full?.retryAfter == 1)
+            leaver.cancel()
+            let left = await #expect(throws: Refusal.self) { try await leaver.value }
+            #expect(left?.code == .unavailable)
+            try await until(writer, has: 2)
+
+            let stopping = Task.detached { writer.stop() }
+            for _ in 0..<2_000 {
+                // Takes the place that the leaver left, until the line is closed.
+                let refused = await Task { try await GroupWriterTests.add(names[5], to: writer) }.isRefused(within: 2)
+                if refused { break }
+            }
+            store.gate.open()
+            await stopping.value
+            try await group.waitForAll()
+        }
+        let written = try Set(other.apps().map(\.name))
+        #expect(written.isSuperset(of: [names[0], names[1], names[3]]))
+        #expect(written.isDisjoint(with: [names[2], names[4]]))
+        let late = await #expect(throws: Refusal.self) { try await GroupWriterTests.add(names[4], to: writer) }
+        #expect(late?.code == .unavailable)
+    }
+}
+
+/// What operators were told, in order. Safe to share: changed under the lock.
+private final class Notes: @unchecked Sendable {
+    private let monitor = Monitor()
+    private var notes: [String] = []
+
+    func add(_ note: String) { monitor.hold { notes.append(note) } }
+    var all: [String] { monitor.hold { notes } }
+}
+
+extension Task where Failure == any Error {
+    /// Cancels what takes longer.
+    fileprivate func isRefused(within milliseconds: Int) async -> Bool {
+        let timer = Task<Void, Never> {
+            try? await Task<Never, Never>.sleep(for: .milliseconds(milliseconds))
+            if !Task<Never, Never>.isCancelled { self.cancel() }
+        }
+        defer { timer.cancel() }
+        do {
+            _ = try await value
+            return false
+        } catch {
+            return (error as? Refusal)?.retryAfter != nil
+        }
+    }
+}
+
+extension AuditDraft {
+    /// Its head counts in two bytes.
+    fileprivate static let empty = AuditDraft { head in
+        let number = (head ?? [0, 0]).reduce(0) { $0 << 8 | Int64($1) } + 1
+        return (
+            AuditRow(number: number, record: [UInt8(ascii: "r")], tag: [0]),
+            [UInt8(truncatingIfNeeded: number >> 8), UInt8(truncatingIfNeeded: number)]
+        )
+    }
+}
