@@ -17,6 +17,14 @@ package struct ReplayEntry: Sendable {
     /// Whole Unix seconds.
     package let created: Int64
     package let now: Int64
+
+    package init(keyID: KeyID, scheme: SchemeName, replayKey: Claim.ReplayKey, created: Int64, now: Int64) {
+        self.keyID = keyID
+        self.scheme = scheme
+        self.replayKey = replayKey
+        self.created = created
+        self.now = now
+    }
 }
 
 extension ReplayGuard {

@@ -10,8 +10,18 @@ package final class Session: Sendable {
         case bearer
     }
 
+    /// Which of a session's keys, or of a bearer's tokens.
+    package enum Edition: Sendable {
+        case current
+        /// A refresh made it, and its first use will show that the client has it.
+        case offered
+        /// The one before the current one: for requests that were on their way.
+        case previous
+    }
+
     package let id: SessionID
     package let kind: Kind
+    package let edition: Edition
     /// Which edition of its key the request names; 0 for bearers.
     package let epoch: UInt32
     package let account: AccountIdentity
@@ -26,7 +36,7 @@ package final class Session: Sendable {
 
     package init(
         id: SessionID, kind: Kind, epoch: UInt32, account: AccountIdentity, app: String, platform: String,
-        expires: Int64, idleEnd: Int64 = .max, end: SessionEnd? = nil
+        edition: Edition = .current, expires: Int64, idleEnd: Int64 = .max, end: SessionEnd? = nil
     ) {
         self.id = id
         self.kind = kind
@@ -34,6 +44,7 @@ package final class Session: Sendable {
         self.account = account
         self.app = app
         self.platform = platform
+        self.edition = edition
         self.expires = expires
         self.idleEnd = idleEnd
         self.end = end

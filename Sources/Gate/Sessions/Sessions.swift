@@ -28,8 +28,8 @@ package struct Sessions: Sendable {
     }
 
     private static func check(_ session: Session, at now: Int64) throws(Refusal) {
-        if let end = session.end { throw Refusal(end, of: session) }
-        if session.idleEnd <= now { throw Refusal(SessionEnd(.expired, at: session.idleEnd), of: session) }
+        if let end = session.end { throw Refusal(end, of: session.id) }
+        if session.idleEnd <= now { throw Refusal(SessionEnd(.expired, at: session.idleEnd), of: session.id) }
         if session.expires <= now {
             throw Refusal(.tokenExpired, "session \(session.id), epoch \(session.epoch): good until \(session.expires)")
         }
@@ -38,8 +38,8 @@ package struct Sessions: Sendable {
 
 extension Refusal {
     /// Told to callers whose signature held: nobody else learns why, or that there was a session.
-    package init(_ end: SessionEnd, of session: Session) {
-        self.init(.sessionEnded, "session \(session.id): \(end.reason.rawValue) at \(end.at)")
+    package init(_ end: SessionEnd, of session: SessionID) {
+        self.init(.sessionEnded, "session \(session): \(end.reason.rawValue) at \(end.at)")
         ended = Ended(reason: end.reason.rawValue, at: end.at, by: end.by)
     }
 }
