@@ -27,7 +27,7 @@ package struct AskTime: Sendable {
         case .genuine(let found): answer = found
         case .unsigned(_, let why): throw .notGenuine("time: \(why)")
         }
-        if let notice = answer.notice { throw .refused(notice) }
+        if let notice = answer.notice(surroundings.time) { throw .refused(notice) }
         let body = try AnswerBody(answer.response, of: "time")
         guard try body.text("nonce") == nonce else { throw .notGenuine("time: an answer to another question") }
         guard answer.took < ServerClock.mostDelay else {

@@ -41,6 +41,11 @@ package struct Notice: Sendable, Equatable {
     package var at: Int64?
     package var by: String?
     package var updateURL: String?
+    /// Whether the authority is known to have said it, and to this request. One that is not is shown, and nothing follows
+    /// from it.
+    package internal(set) var isGenuine = false
+    /// What a genuine `stale` teaches: seconds to add to the device's clock.
+    var clockOffset: Int64?
 
     package init(status: Int) { self.status = status }
 }

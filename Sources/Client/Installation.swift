@@ -73,3 +73,22 @@ package protocol ClientTime: Sendable {
     /// Milliseconds since some moment; never goes back.
     var milliseconds: Int64 { get }
 }
+
+extension Installation {
+    /// Whom a password's registration may go to. It is sealed to whoever says he is the authority, so it must be known that
+    /// he is: by his key, or by the certificate. Source: RFC 9807 §10.3 asks for an authenticated channel.
+    func trustForPasswords() throws(ClientProblem) -> AuthorityRoutes.Trust {
+        if authorityKey != nil { return .authority }
+        guard channel == .pinned, transport == .tls else {
+            throw .incomplete(
+                "neither the authority's key is known nor its certificate pinned: whoever is in between could take the password"
+            )
+        }
+        return .authorityIfKnown
+    }
+}
+
+extension JSONValue {
+    /// Bytes as the routes have them: base64url without padding.
+    static func bytes(_ bytes: [UInt8]) -> JSONValue { .string(Base64.encode(bytes.span, .url)) }
+}

@@ -18,51 +18,34 @@ package struct SignUp: Sendable {
     nonisolated(nonsending) package func callAsFunction(
         _ account: AccountName, _ password: Password, resetCode: Secret? = nil
     ) async throws(ClientProblem) {
-        let trust = try trust()
-        let routes = AuthorityRoutes(installation: installation, surroundings: surroundings)
-        let registration: ClientRegistration
-        do {
-            registration = try ClientRegistration(password)
-        } catch {
-            throw .machine("the password cannot be blinded")
+        let trust = try installation.trustForPasswords()
+        let kept = KeptState(vault: surroundings.vault)
+        let state = try kept.read()
+        var routes = AuthorityRoutes(installation, surroundings, clockOffset: state.clockOffset)
+        let registration = try Blinding.registration(password)
+        var members: [(name: String, value: JSONValue)] = [("account", .string(account.description))]
+        if let resetCode {
+            members.append(("reset_code", .string(resetCode.withExposedBytes { $0.text })))
         }
-        let code =
-            resetCode.map { [(name: "reset_code", value: JSONValue.string($0.withExposedBytes { $0.text }))] } ?? []
-        let request = registration.request.bytes
+        let start = members + [("request", .bytes(registration.request.bytes))]
         let started = try await routes.post("/registration/start", trust: trust) { (_) throws(ClientProblem) in
-            .object(
-                [
-                    ("account", .string(account.description)),
-                    ("request", .string(Base64.encode(request.span, .url))),
-                ] + code)
+            .object(start)
         }
         let answer = try AnswerBody(started.response, of: "registration/start")
-        let app = try await KnownApp(installation, surroundings).settle(answer)
-        let (sealed, handle) = try SignUp.sealed(registration, answer, app: app, account, surroundings.random)
-        _ = try await routes.post("/registration/finish", trust: trust) { (_) throws(ClientProblem) in
-            .object(
-                [
-                    ("account", .string(account.description)), ("handle", .string(Base64.encode(handle.span, .url))),
-                    ("sealed_record", .string(Base64.encode(sealed.span, .url))),
-                ] + code)
+        let app = try KnownApp(installation, state).settled(by: answer)
+        let (record, handle) = try SignUp.sealed(registration, answer, app: app, account)
+        let finish = members + [("handle", .bytes(handle)), ("sealed_record", .bytes(record))]
+        _ = try await routes.post("/registration/finish", trust: trust) { (_) throws(ClientProblem) in .object(finish) }
+        let offset = routes.clockOffset
+        try await kept.change { state in
+            state.app = app
+            state.clockOffset = offset
         }
-    }
-
-    /// The record is sealed to whoever says he is the authority, so it must be known that he is.
-    private func trust() throws(ClientProblem) -> AuthorityRoutes.Trust {
-        if installation.authorityKey != nil { return .authority }
-        guard installation.channel == .pinned else {
-            throw .incomplete(
-                "the authority's key is not known, nor is its certificate pinned: whoever is in between could take the password"
-            )
-        }
-        return .authorityIfKnown
     }
 
     /// What is sent at the end, and the handle that goes with it.
     static func sealed(
-        _ registration: consuming ClientRegistration, _ answer: AnswerBody, app: String, _ account: AccountName,
-        _ random: any RandomSource
+        _ registration: consuming ClientRegistration, _ answer: AnswerBody, app: String, _ account: AccountName
     ) throws(ClientProblem) -> (record: [UInt8], handle: [UInt8]) {
         let bytes = try answer.bytes("response", count: MessageKind.registrationResponse.count)
         let handle = try answer.bytes("handle")

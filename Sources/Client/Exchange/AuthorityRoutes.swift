@@ -6,8 +6,14 @@ import CountersignWire
 struct AuthorityRoutes: Sendable {
     let installation: Installation
     let surroundings: Surroundings
+    /// Seconds to add to the device's clock. Who calls keeps what is learnt.
+    private(set) var clockOffset: Int64
 
-    private var listener: Listener { Listener(surroundings: surroundings) }
+    init(_ installation: Installation, _ surroundings: Surroundings, clockOffset: Int64) {
+        self.installation = installation
+        self.surroundings = surroundings
+        self.clockOffset = clockOffset
+    }
 
     /// Whose word it takes that an answer is the authority's.
     enum Trust {
@@ -19,43 +25,47 @@ struct AuthorityRoutes: Sendable {
         case keys((Response) -> [KeyID: SigningKey])
     }
 
-    /// A success, for the route's reader. A refusal that says `stale` and the authority's time is answered by asking once more
-    /// with that time; `body` makes what is sent anew, since a proof in it may hold the time.
-    nonisolated(nonsending) func post(
-        _ path: String, trust: Trust, _ body: (_ time: Int64) throws(ClientProblem) -> JSONValue
-    ) async throws(ClientProblem) -> Answered {
-        let kept = KeptState(vault: surroundings.vault)
-        var offset = try kept.read().clockOffset
-        for attempt in 0... {
-            let time = surroundings.time.now + offset
-            let draft = installation.draft("POST", path, try body(time))
-            let heard = try await listener.ask(draft, as: installation.release, at: time) { response in
-                keys(for: trust, response)
-            }
-            switch heard {
-            case .genuine(let answer):
-                guard let notice = answer.notice else { return Answered(response: answer.response, isGenuine: true) }
-                if attempt == 0, let learnt = ServerClock.offset(notice, of: answer, surroundings.time) {
-                    offset = learnt
-                    try await kept.change { $0.clockOffset = learnt }
-                    continue
-                }
-                throw RefusedByAuthority.problem(notice, path)
-            case .unsigned(let response, let why):
-                if response.status >= 400 { throw .refused(Notice(response)) }
-                guard case .authorityIfKnown = trust, installation.authorityKey == nil else {
-                    throw .notGenuine("\(path): \(why)")
-                }
-                return Answered(response: response, isGenuine: false)
-            }
-        }
-        throw .notUnderstood("\(path): no answer at all")
-    }
-
-    /// An answer to be read.
+    /// A success to be read, and whose key it is signed with; nil for one that is taken unproved.
     struct Answered {
         let response: Response
-        let isGenuine: Bool
+        let signer: KeyID?
+    }
+
+    /// A refusal that says `stale` and the authority's time is answered by asking once more with that time; `body` makes what
+    /// is sent anew, since a proof in it may hold the time.
+    nonisolated(nonsending) mutating func post(
+        _ path: String, trust: Trust, _ body: (_ time: Int64) throws(ClientProblem) -> JSONValue
+    ) async throws(ClientProblem) -> Answered {
+        do {
+            return try await postOnce(path, trust, body)
+        } catch {
+            guard case .refused(let notice) = error, let offset = notice.clockOffset else { throw error }
+            clockOffset = offset
+            return try await postOnce(path, trust, body)
+        }
+    }
+
+    nonisolated(nonsending) private func postOnce(
+        _ path: String, _ trust: Trust, _ body: (_ time: Int64) throws(ClientProblem) -> JSONValue
+    ) async throws(ClientProblem) -> Answered {
+        let time = surroundings.time.now + clockOffset
+        let draft = installation.draft("POST", path, try body(time))
+        let heard = try await Listener(surroundings: surroundings).ask(draft, as: installation.release, at: time) {
+            keys(for: trust, $0)
+        }
+        switch heard {
+        case .genuine(let answer):
+            guard let notice = answer.notice(surroundings.time) else {
+                return Answered(response: answer.response, signer: answer.keyID)
+            }
+            throw notice.code == Refusal.Code.wrongCredentials.rawValue ? .wrongCredentials : .refused(notice)
+        case .unsigned(let response, let why):
+            if response.status >= 400 { throw .refused(Notice(response)) }
+            guard case .authorityIfKnown = trust, installation.authorityKey == nil else {
+                throw .notGenuine("\(path): \(why)")
+            }
+            return Answered(response: response, signer: nil)
+        }
     }
 
     private func keys(for trust: Trust, _ response: Response) -> [KeyID: SigningKey] {
@@ -70,12 +80,5 @@ extension Installation {
     var authorityKeys: [KeyID: SigningKey] {
         guard let authorityKey, let id = KeyID(MessageSignatures.authorityKeyID) else { return [:] }
         return [id: authorityKey]
-    }
-}
-
-/// What a genuine refusal of one of the authority's routes means.
-enum RefusedByAuthority {
-    static func problem(_ notice: Notice, _ path: String) -> ClientProblem {
-        notice.code == Refusal.Code.wrongCredentials.rawValue ? .wrongCredentials : .refused(notice)
     }
 }

@@ -24,8 +24,14 @@ struct GenuineAnswer: Sendable {
         self.took = took
     }
 
-    /// Nil for a success.
-    var notice: Notice? { response.status >= 400 ? Notice(response) : nil }
+    /// Nil for a success. Only a refusal that is genuine says what time it is, and only where it came in time.
+    func notice(_ time: any ClientTime) -> Notice? {
+        guard response.status >= 400 else { return nil }
+        var notice = Notice(response)
+        notice.isGenuine = true
+        notice.clockOffset = ServerClock.offset(notice, took: took, time)
+        return notice
+    }
 }
 
 /// Sends a signed request and judges the answer.

@@ -8,10 +8,8 @@ enum ServerClock {
     static let mostDelay: Int64 = 5_000
 
     /// Seconds to add to the device's clock, by a `stale` that is genuine; nil where it teaches nothing.
-    static func offset(_ notice: Notice, of answer: GenuineAnswer, _ time: any ClientTime) -> Int64? {
-        guard notice.code == Refusal.Code.stale.rawValue, answer.took < mostDelay, let told = notice.time else {
-            return nil
-        }
+    static func offset(_ notice: Notice, took: Int64, _ time: any ClientTime) -> Int64? {
+        guard notice.code == Refusal.Code.stale.rawValue, took < mostDelay, let told = notice.time else { return nil }
         return told - time.now
     }
 }

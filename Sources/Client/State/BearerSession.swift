@@ -21,8 +21,6 @@ package struct BearerSession: Sendable {
 
     /// The field that a request bears, which its signature covers.
     var authorization: Draft.Field {
-        Draft.Field("Authorization", "Bearer \(loginText(token))")
+        Draft.Field("Authorization", "Bearer \(token.withExposedBytes { $0.text })")
     }
-
-    func loginText(_ secret: Secret) -> String { secret.withExposedBytes { $0.text } }
 }
