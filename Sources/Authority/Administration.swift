@@ -65,17 +65,6 @@ extension Deployment {
         return IssuedRelease(release: release, secret: draft.secret, answerKey: answerKey)
     }
 
-    /// From `at` (whole Unix seconds) on, callers of this release are sent to `updateURL`.
-    package func retire(_ id: KeyID, at: Int64, updateURL: String) throws(Fault) {
-        let told: [(name: String, value: JSONValue)] = [("at", .integer(at)), ("update_url", .string(updateURL))]
-        let audit = recording(.releaseRetire, .release(id, of: try release(id).app), told)
-        let retirement = ReleaseKey.Retirement(at: at, updateURL: updateURL)
-        guard try store.retire(id, retirement, recording: audit) == .yes else {
-            throw Fault(.failed, "release \(id): there is none")
-        }
-        generation.advance()
-    }
-
     /// `assignments` are `KEY=VALUE`; an empty value gives the setting back to the app.
     package func setPolicy(_ assignments: [String], ofRelease id: KeyID) throws(Fault) {
         var changes: [(name: String, text: String?)] = []

@@ -30,9 +30,10 @@ package final class Gate: Sendable {
     }
 
     /// Who is calling, once the request has proved it; otherwise why not. A caller whose `body` is not settled must be
-    /// streamed through a ``BodyDigest``.
+    /// streamed through a ``BodyDigest``. `peer` is the client's address as text; `effect` nil goes by the method.
     nonisolated(nonsending) package func judge(
-        _ request: Request, for destination: Destination = .backend
+        _ request: Request, from peer: String = "", for destination: Destination = .backend,
+        as effect: Releases.Effect? = nil
     ) async throws(Refusal) -> Caller {
         let work = workspaces.take()
         defer { workspaces.put(back: work) }
@@ -46,8 +47,9 @@ package final class Gate: Sendable {
         }
         let proof = try verify(request, claim, key, &work.space)  // ~Copyable; only Verify can make one
         let fresh = try freshness.check(proof, at: clock.now)
-        let caller = try await replay.admit(fresh)  // one atomic insert, after the signature
-        try releases.check(caller, at: clock.now)
+        var caller = try await replay.admit(fresh)  // one atomic insert, after the signature
+        caller.update = try releases.check(
+            caller, effect ?? (request.isSafe ? .reads : .changes), from: peer, at: clock.now)
         return try await sessions.resume(caller, sending: request, to: destination, at: clock.now)
     }
 

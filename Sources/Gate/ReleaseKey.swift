@@ -4,17 +4,6 @@ import CountersignWire
 
 /// The key of one version of an app on one platform: which app is calling, and by what rules it is judged.
 package final class ReleaseKey: Sendable {
-    /// From `at` (Unix seconds) on, callers are sent to `updateURL`.
-    package struct Retirement: Sendable, Equatable {
-        package var at: Int64
-        package var updateURL: String
-
-        package init(at: Int64, updateURL: String) {
-            self.at = at
-            self.updateURL = updateURL
-        }
-    }
-
     /// Which of the two keys that may live under one id.
     package enum Edition: Sendable, Equatable { case current, next }
 

@@ -27,8 +27,7 @@ extension Gate {
         return true
     }
 
-    /// Reads the claim once more, so that the way of a good request carries nothing for it. A signature is judged only
-    /// where it is a session's.
+    /// Reads the claim once more, and judges the MAC of a session's, so that the way of a good request carries nothing for it.
     nonisolated(nonsending) package func standing(of request: Request) async -> Standing {
         let work = workspaces.take()
         defer { workspaces.put(back: work) }
@@ -42,9 +41,13 @@ extension Gate {
                 candidate = try await keys.key(for: claim, ofAppOf: candidate)
             }
             standing.name(candidate, by: claim)
-            guard candidate.session != nil, let scheme = schemes.scheme(named: claim.scheme) else { return standing }
+            // A release's secret signs no answers, so whether its MAC held is not asked.
+            guard standing.session?.session.kind == .device, claim.scheme == .messageSignatures,
+                let scheme = schemes.scheme(named: claim.scheme)
+            else { return standing }
             try scheme.spell(claim, request, &work.space)
-            if let signer = try Verify.signer(of: claim, request, scheme, candidate, &work.space) {
+            let signer = try Verify.signer(of: claim, request, scheme, candidate, &work.space)
+            if let signer, signer.publicKey == nil {
                 standing.shared = Credentials(keyID: claim.keyID, key: signer)
             }
         } catch {

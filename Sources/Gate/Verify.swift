@@ -153,5 +153,5 @@ extension Claim {
 
 extension Request {
     /// Whether it asks for nothing to be changed. Source: RFC 9110 §9.2.1, of which backends keep GET and HEAD.
-    fileprivate var isSafe: Bool { matches(method, "GET") || matches(method, "HEAD") }
+    var isSafe: Bool { matches(method, "GET") || matches(method, "HEAD") }
 }

@@ -71,7 +71,7 @@ final class Gateway: Handler, @unchecked Sendable {
     private func pass(_ exchange: any Exchange, _ event: inout RequestEvent) async throws(Refusal) {
         try await takeBody(of: exchange)
         let request = exchange.request
-        let caller = try await gate.judge(request)
+        let caller = try await gate.judge(request, from: exchange.peer)
         event.caller = caller
         try Gateway.checkForwardable(request, caller)
         // Of a body that streams, the last piece decides.
@@ -88,7 +88,8 @@ final class Gateway: Handler, @unchecked Sendable {
         let request = exchange.request
         var caller: Caller?
         if route.admission != .anyone {
-            let judged = try await gate.judge(request, for: .ownRoute)
+            let judged = try await gate.judge(
+                request, from: exchange.peer, for: .ownRoute, as: route.effect)
             event.caller = judged
             tally.accept(judged.release, under: judged.edition)
             caller = judged
@@ -100,10 +101,11 @@ final class Gateway: Handler, @unchecked Sendable {
             request: request, caller: caller, peer: exchange.peer, event: event.id, parameter: parameter, now: clock.now
         )
         let answered = try await route.answer(call)
+        let plain = answered.answer.telling(caller)
         if let signer = answered.signer {
-            return await exchange.respond(signing.signed(answered.answer, to: request, by: signer, at: clock.now))
+            return await exchange.respond(signing.signed(plain, to: request, by: signer, at: clock.now))
         }
-        await exchange.respond(await signed(answered.answer, to: request))
+        await exchange.respond(await signed(plain, to: request))
     }
 
     // MARK: Steps
@@ -127,12 +129,13 @@ final class Gateway: Handler, @unchecked Sendable {
         var forwarding = Forwarding(
             fields: Identity.forwardedFields(of: request, caller: caller),
             added: try identity.lines(for: caller, of: request, event: event, at: clock.now))
+        forwarding.addedToAnswer = UpdateField.line(for: caller)
         switch backend {
         case .echo:
             guard request.isBodyWhole else {
                 throw Refusal(.tooLarge, "the built-in echo backend takes bodies up to \(limits.heldBodyBytes) bytes")
             }
-            await exchange.respond(await signed(Echo.answer(request, forwarding), to: request))
+            await exchange.respond(await signed(Echo.answer(request, forwarding).telling(caller), to: request))
         case .upstream(let pool):
             if !request.isBodyWhole { forwarding.inspector = StreamedBodyCheck(caller.body) }
             try await pool.forward(exchange, forwarding)
@@ -155,7 +158,8 @@ final class Gateway: Handler, @unchecked Sendable {
         let explanation = isRequest ? await gate.explanation(of: refusal, for: request, standing) : nil
         let plain = RefusalAnswer.make(
             refusal, dialect: isRequest ? gate.dialect(for: request) : .problem, explanation, event: event.id,
-            now: clock.now)
+            now: clock.now
+        ).telling(event.caller)
         guard isRequest, gate.isOfMessageSignatures(request) else { return await exchange.respond(plain) }
         let answer = AnswerSigning.asking(plain, for: refusal, of: request, standing, event.id)
         await exchange.respond(signing.signed(answer, to: request, standing, at: clock.now))

@@ -24,12 +24,13 @@ struct UpstreamResponse {
         FieldLines.equals(head.span, slice, text)
     }
 
-    /// All fields but those that end at this hop.
+    /// All fields but those that end at this hop, and those that only we say.
     func writeFields(to output: Buffer) {
         let bytes = head.span
         var chosen = ~HopByHop.named(in: fields, of: bytes)
-        for index in fields.indices where HopByHop.isOne(fields[index].name, of: bytes) {
-            chosen &= ~(1 << UInt128(index))
+        for index in fields.indices {
+            let name = fields[index].name
+            if HopByHop.isOne(name, of: bytes) || HopByHop.isOurs(name, of: bytes) { chosen &= ~(1 << UInt128(index)) }
         }
         FieldLines.copy(fields, where: chosen, of: bytes, to: output)
     }

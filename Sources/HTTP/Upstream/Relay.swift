@@ -196,6 +196,7 @@ final class Relay: @unchecked Sendable {
             }
         connection.begin(status: response.status, answerFraming) { output in
             response.writeFields(to: output)
+            output.append(forwarding.addedToAnswer)
         }
     }
 }
