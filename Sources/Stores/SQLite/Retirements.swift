@@ -54,7 +54,3 @@ extension Rows {
         return rollouts
     }
 }
-
-extension SQLValue {
-    static func optional(_ number: Int64?) -> SQLValue { number.map { .integer($0) } ?? .null }
-}
