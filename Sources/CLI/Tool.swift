@@ -16,7 +16,8 @@ enum Tool {
     static let commands: [Command] = [
         .serve, .appAdd, .appList, .appPolicy, .releaseAdd, .releaseList, .releasePolicy, .releaseRotate,
         .releaseRetire,
-        .meter, .auditList, .auditVerify, .assertionKeys, .assertionRotate, .profileAdd, .request, .sign,
+        .meter, .auditList, .auditVerify, .assertionKeys, .assertionRotate, .profileAdd, .signUp, .logIn,
+        .logOut, .status, .sessions, .password, .request, .sign,
         .verify, .explain, .bench, .version,
     ]
 

@@ -1,3 +1,4 @@
+import CountersignHandshake
 import CountersignWire
 
 /// An account's sessions, as the authority has them. Source: docs/protocol.md, "Sessions".
@@ -56,7 +57,8 @@ extension AccountSessions.Entry {
         self.id = id
         self.isCurrent = isCurrent
         deviceClass = try device.text("class")
-        deviceName = try device.text("name")
+        guard let name = Device.Name(try device.text("name")) else { throw device.missing("name", "a device's name") }
+        deviceName = name.description
         created = try answer.number("created")
         used = try answer.number("used")
     }

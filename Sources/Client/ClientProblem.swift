@@ -12,6 +12,8 @@ package enum ClientProblem: Error, Sendable {
     case unreachable(String)
     /// It was sent, and what became of it is not known. Nothing was sent twice.
     case outcomeUnknown(String)
+    /// An answer began and broke off.
+    case brokenOff(String)
     /// An answer came that the authority did not give, or not to this request. It was not acted upon.
     case notGenuine(String)
     /// The authority's answer is none that this build understands.

@@ -8,11 +8,16 @@ import CountersignWire
 package struct SignedCalls: Sendable {
     private let installation: Installation
     private let surroundings: Surroundings
+    private let refresh: Refresh
     private var kept: KeptState { KeptState(vault: surroundings.vault) }
 
-    package init(_ installation: Installation, _ surroundings: Surroundings) {
+    /// `refreshingWith` is the way of refreshes, where that is another than the requests'.
+    package init(
+        _ installation: Installation, _ surroundings: Surroundings, refreshingWith other: Surroundings? = nil
+    ) {
         self.installation = installation
         self.surroundings = surroundings
+        refresh = Refresh(installation: installation, surroundings: other ?? surroundings)
     }
 
     /// An answer, and whose key it is signed with.
@@ -58,7 +63,7 @@ package struct SignedCalls: Sendable {
         switch Refusal.Code(rawValue: notice.code) {
         case .tokenExpired:
             guard chances.take(.refreshing) else { return false }
-            try await Refresh(installation: installation, surroundings: surroundings)(insteadOf: Refresh.Token(login))
+            try await refresh(insteadOf: Refresh.Token(login))
             return true
         case .stale:
             guard let offset = notice.clockOffset, chances.take(.clock) else { return false }
@@ -82,25 +87,38 @@ package struct SignedCalls: Sendable {
             now.retreat()
             state.login?.session = .device(now)
         }
-        try await Refresh(installation: installation, surroundings: surroundings)(
-            insteadOf: .session(session.token(of: session.current)))
+        try await refresh(insteadOf: .session(session.token(of: session.current)))
+    }
+
+    /// The request as it would be sent now.
+    package func signed(_ draft: Draft) throws(ClientProblem) -> Draft {
+        var draft = draft
+        giveKey(to: &draft)
+        let state = try kept.read()
+        guard let login = state.login else { throw .notSignedIn }
+        let signer = signer(of: &draft, login)
+        return try Listener(surroundings: surroundings).signed(
+            draft, as: signer, at: surroundings.time.now + state.clockOffset)
+    }
+
+    private func signer(of draft: inout Draft, _ login: SignedIn) -> Credentials {
+        switch login.session {
+        case .device(let session):
+            return session.signer(of: session.latest, release: installation.release.keyID)
+        case .bearer(let session):
+            draft.fields.removeAll { $0.name.lowercased() == "authorization" }
+            draft.fields.append(session.authorization)
+            return installation.release
+        }
     }
 
     nonisolated(nonsending) private func sendOnce(
         _ draft: Draft, _ login: SignedIn, _ state: ClientState
     ) async throws(ClientProblem) -> Answered {
         var draft = draft
+        let signer = signer(of: &draft, login)
         var keys = installation.authorityKeys
-        let signer: Credentials
-        switch login.session {
-        case .device(let session):
-            signer = session.signer(of: session.latest, release: installation.release.keyID)
-            keys.merge(session.keys()) { first, _ in first }
-        case .bearer(let session):
-            draft.fields.removeAll { $0.name.lowercased() == "authorization" }
-            draft.fields.append(session.authorization)
-            signer = installation.release
-        }
+        if case .device(let session) = login.session { keys.merge(session.keys()) { first, _ in first } }
         let time = surroundings.time.now + state.clockOffset
         let heard = try await Listener(surroundings: surroundings).ask(draft, as: signer, at: time) { _ in keys }
         switch heard {

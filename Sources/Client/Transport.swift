@@ -13,6 +13,8 @@ package struct TransportProblem: Error, Sendable, Equatable {
         case notSent
         /// It may have been received, and may have been acted upon.
         case notKnown
+        /// An answer began, was passed on, and broke off.
+        case brokenOff
     }
 
     package var fate: Fate

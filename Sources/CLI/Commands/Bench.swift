@@ -13,7 +13,7 @@ extension Command {
             included; sockets and the HTTP parser are not. CPU time of one core, the median of several rounds.
             """
     ) { (run) throws(Fault) in
-        let figures = try GateBench.figures()
+        let figures = try Waiting.run { () async throws(Fault) in try await GateBench.measured() }
         let json = figures.map { figure -> JSONValue in
             [
                 "scheme": .string(figure.scheme.rawValue), "subject": .string(figure.subject),
@@ -52,40 +52,11 @@ extension GateBench.Sample {
 }
 
 extension GateBench {
-    /// Measures on another thread while this one, the main one, waits: commands are not async, and need not be.
-    fileprivate static func figures() throws(Fault) -> [Figure] {
-        let box = Box()
-        Task.detached {
-            do {
-                box.finish(.success(try await GateBench().run()))
-            } catch {
-                box.finish(.failure(Fault(.failed, "bench: \(error)")))
-            }
-        }
-        return try box.wait()
-    }
-
-    /// Carries a result from a task to the thread that waits. Safe to share: it is written before the semaphore is
-    /// posted, and read after.
-    private final class Box: @unchecked Sendable {
-        private let done = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
-        private var result: Result<[Figure], Fault> = .success([])
-
-        init() { sem_init(done, 0, 0) }
-
-        deinit {
-            sem_destroy(done)
-            done.deallocate()
-        }
-
-        func finish(_ result: Result<[Figure], Fault>) {
-            self.result = result
-            sem_post(done)
-        }
-
-        func wait() throws(Fault) -> [Figure] {
-            while sem_wait(done) != 0 {}
-            return try result.get()
+    fileprivate static func measured() async throws(Fault) -> [Figure] {
+        do {
+            return try await GateBench().run()
+        } catch {
+            throw Fault(.failed, "bench: \(error)")
         }
     }
 }

@@ -44,13 +44,7 @@ struct Listener: Sendable {
         _ draft: Draft, as credentials: Credentials, at time: Int64,
         keys: (Response) -> [KeyID: SigningKey]
     ) async throws(ClientProblem) -> Heard {
-        var draft = draft
-        do {
-            let nonce = Base64.encode(surroundings.random.bytes(16).span, .url)
-            try MessageSignatures().sign(&draft, as: credentials, at: time, nonce: nonce)
-        } catch {
-            throw .incomplete("the request cannot be signed: \(error.detail)")
-        }
+        let draft = try signed(draft, as: credentials, at: time)
         let began = surroundings.time.milliseconds
         let response: Response
         do {
@@ -59,9 +53,21 @@ struct Listener: Sendable {
             switch error.fate {
             case .notSent: throw .unreachable(error.detail)
             case .notKnown: throw .outcomeUnknown(error.detail)
+            case .brokenOff: throw .brokenOff(error.detail)
             }
         }
         return try Listener.judge(response, to: draft, keys(response), took: surroundings.time.milliseconds - began)
+    }
+
+    func signed(_ draft: Draft, as credentials: Credentials, at time: Int64) throws(ClientProblem) -> Draft {
+        var draft = draft
+        let nonce = Base64.encode(surroundings.random.bytes(16).span, .url)
+        do {
+            try MessageSignatures().sign(&draft, as: credentials, at: time, nonce: nonce)
+        } catch {
+            throw .incomplete("the request cannot be signed: \(error.detail)")
+        }
+        return draft
     }
 
     private static func judge(
