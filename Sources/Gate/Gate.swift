@@ -13,6 +13,7 @@ package final class Gate: Sendable {
     private let verify: Verify
     private let freshness = Freshness()
     private let releases = Releases()
+    private let bearers: Bearers
     private let sessions: Sessions
     let workspaces = WorkspacePool()
 
@@ -23,6 +24,7 @@ package final class Gate: Sendable {
         self.authorities = authorities
         self.schemes = schemes
         self.keys = KeyRing(keys, sessions)
+        self.bearers = Bearers(sessions)
         self.sessions = Sessions(sessions)
         self.replay = replay
         self.clock = clock
@@ -50,6 +52,7 @@ package final class Gate: Sendable {
         var caller = try await replay.admit(fresh)  // one atomic insert, after the signature
         caller.update = try releases.check(
             caller, effect ?? (request.isSafe ? .reads : .changes), from: peer, at: clock.now)
+        if destination != .login { caller = try await bearers.identify(caller, sending: request, claim, work) }
         return try await sessions.resume(caller, sending: request, to: destination, at: clock.now)
     }
 

@@ -6,6 +6,8 @@ package enum Destination: Sendable {
     case backend
     /// One of the authority's own, which says itself whom it admits.
     case ownRoute
+    /// One where old clients sign in or renew their tokens: which token they still have is not asked.
+    case login
 }
 
 /// Does the session that it claims still live, and if it claims none, does it need one?
@@ -22,15 +24,16 @@ package struct Sessions: Sendable {
             if destination == .backend { try caller.release.policy.anonymous.admit(request) }
             return caller
         }
-        try Sessions.check(session, at: now)
+        try Sessions.check(session, of: caller, at: now)
         source.noteUse(of: session, at: now)
         return caller
     }
 
-    private static func check(_ session: Session, at now: Int64) throws(Refusal) {
+    private static func check(_ session: Session, of caller: Caller, at now: Int64) throws(Refusal) {
         if let end = session.end { throw Refusal(end, of: session.id) }
         if session.idleEnd <= now { throw Refusal(SessionEnd(.expired, at: session.idleEnd), of: session.id) }
         if session.expires <= now {
+            try Bearers.checkRenewal(session, of: caller)
             throw Refusal(.tokenExpired, "session \(session.id), epoch \(session.epoch): good until \(session.expires)")
         }
     }
