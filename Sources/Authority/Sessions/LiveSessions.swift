@@ -140,15 +140,14 @@ package final class LiveSessions: SessionSource, @unchecked Sendable {
         shards.reduce((0, 0)) { ($0.0 + $1.count, $0.1 + $1.endedCount) }
     }
 
-    /// Brings the first use of a renewed key to the store. What is not written is tried again by ``reconcile()``.
+    /// Brings the first use of a renewed key to the store. What is not written is tried again by ``reconcile()``, which also
+    /// finds the row once it is: here it is not known yet whether the disk has it.
     private func save(_ confirmation: SessionShard.Confirmation, of id: SessionID) {
-        writer.writeLater { [self] (store) throws(Fault) in
+        writer.writeLater { (store) throws(Fault) in
             guard let row = try store.session(id), row.end == nil, case .device(let device) = row.credentials,
                 device.epoch &+ 1 == confirmation.epoch, let next = device.confirmed(at: confirmation.at)
             else { return }
-            if case .yes(let row) = try store.swap(id, row.credentials, for: .device(next), at: confirmation.at) {
-                take([row])
-            }
+            _ = try store.swap(id, row.credentials, for: .device(next), at: confirmation.at)
         }
     }
 }

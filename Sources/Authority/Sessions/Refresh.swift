@@ -6,7 +6,7 @@ import CountersignWire
 
 /// A session's key is renewed. Source: docs/protocol.md, "Refresh".
 extension SessionLife {
-    /// Once more for each time that somebody else was first; more than that is no race but a fault.
+    /// Once more where somebody else was first; each time the session has gone on, so more than a few is a fault.
     private static let mostRounds = 8
 
     /// Answers the successor of the epoch that is left: the same until that is used, whatever became of earlier answers.
@@ -50,14 +50,48 @@ extension SessionLife {
     ) async throws(Refusal) -> Step {
         switch judge(request, row, at: now) {
         case .repeated(let successor): return .answered(row, successor)
-        case .joined(let next): return try await put(next, in: row, at: now)
+        case .joined: return try await write(request, nil, at: now)
         case .first(let base):
+            // Two scalar multiplications, which are no work for the writer's thread.
             var next = base
             next.successor = try successor(of: base, row, attempt: request.attempt)
-            return try await put(next, in: row, at: now)
+            return try await write(request, next, at: now)
         case .settled: throw Refusal(.replayed, "refresh: session \(row.id) left epoch \(request.token.epoch) by it")
         case .reused: throw try await endReused(request, row, at: now)
         case .unknown: throw Refusal(.unknownKey, "refresh: session \(row.id) has no epoch \(request.token.epoch)")
+        }
+    }
+
+    /// `offer` is what the row becomes if nobody else has made a successor meanwhile.
+    nonisolated(nonsending) private func write(
+        _ request: RefreshRequest, _ offer: DeviceCredentials?, at now: Int64
+    ) async throws(Refusal) -> Step {
+        let id = request.token.id
+        let step = try await writer.write { (store) throws(Fault) -> Step? in
+            guard let row = try store.session(id) else { return nil }
+            guard row.end == nil, let next = next(request, row, offer, at: now) else { return .moved(row) }
+            switch try store.swap(id, row.credentials, for: .device(next), at: now) {
+            case .yes(let row): return next.successor.map { .answered(row, $0) } ?? .moved(row)
+            case .moved(let row): return .moved(row)
+            case .missing: return nil
+            }
+        }
+        guard let step else { throw Refusal(.unknownKey, "refresh: session \(id) is gone") }
+        if case .answered(let row, _) = step { live.take([row]) }
+        return step
+    }
+
+    /// What is to be put in the row's place; nil where it has to be judged anew.
+    private func next(
+        _ request: RefreshRequest, _ row: StoredSession, _ offer: DeviceCredentials?, at now: Int64
+    ) -> DeviceCredentials? {
+        switch judge(request, row, at: now) {
+        case .joined(let next): return next
+        case .first(let base):
+            var bare = offer
+            bare?.successor = nil
+            return bare == base ? offer : nil
+        case .repeated, .settled, .reused, .unknown: return nil
         }
     }
 
@@ -70,22 +104,6 @@ extension SessionLife {
             device = confirmed
         }
         return RefreshRule.judge(device, leaving: request.token.epoch, attempt: request.attempt, at: now)
-    }
-
-    nonisolated(nonsending) private func put(
-        _ next: DeviceCredentials, in row: StoredSession, at now: Int64
-    ) async throws(Refusal) -> Step {
-        let swapped = try await writer.write { (store) throws(Fault) in
-            try store.swap(row.id, row.credentials, for: .device(next), at: now)
-        }
-        switch swapped {
-        case .yes(let row):
-            live.take([row])
-            guard let successor = next.successor else { return .moved(row) }
-            return .answered(row, successor)
-        case .moved(let row): return .moved(row)
-        case .missing: throw Refusal(.unknownKey, "refresh: session \(row.id) is gone")
-        }
     }
 
     /// Ends it, and says so; where it had just ended in another way, that is said.

@@ -13,27 +13,23 @@ extension SessionLife {
     private static let bite = 200
 
     /// For a timer, every few seconds. `now` is in whole Unix seconds.
-    package func upkeep(at now: Int64) throws(Fault) {
-        for app in live.keys.apps {
-            guard let policy = try live.keys.policy(of: app) else { continue }
-            let (before, overflow) = now.subtractingReportingOverflow(policy.sessionIdle)
-            if !overflow { expire(app, usedBefore: before, at: now) }
-        }
+    nonisolated(nonsending) package func upkeep(at now: Int64) async throws(Refusal) {
+        for app in live.keys.apps { try await expire(app, at: now) }
         let patience =
             live.counts.ended > SessionLife.mostEnded ? SessionLife.shortRemembrance : SessionLife.remembrance
-        forget(endedBefore: now - patience)
+        let ended = try await writer.write { (store) throws(Fault) in
+            try store.forgetSessions(endedBefore: now - patience, limit: SessionLife.bite)
+        }
+        live.forget(ended)
     }
 
-    private func expire(_ app: AppName, usedBefore time: Int64, at now: Int64) {
-        writer.writeLater { [live] (store) throws(Fault) in
-            let ids = try store.expireSessions(of: app, usedBefore: time, limit: SessionLife.bite, at: now)
-            live.take(try SessionLife.rows(of: ids, in: store))
+    nonisolated(nonsending) private func expire(_ app: AppName, at now: Int64) async throws(Refusal) {
+        let (before, overflow) = now.subtractingReportingOverflow(try policy(of: app).sessionIdle)
+        guard !overflow else { return }
+        let rows = try await writer.write { (store) throws(Fault) in
+            let ids = try store.expireSessions(of: app, usedBefore: before, limit: SessionLife.bite, at: now)
+            return try SessionLife.rows(of: ids, in: store)
         }
-    }
-
-    private func forget(endedBefore time: Int64) {
-        writer.writeLater { [live] (store) throws(Fault) in
-            live.forget(try store.forgetSessions(endedBefore: time, limit: SessionLife.bite))
-        }
+        live.take(rows)
     }
 }
