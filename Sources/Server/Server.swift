@@ -19,13 +19,14 @@ public enum Server {
         let replay = try openReplayFile(deployment, keys, log)
         let signing = try AnswerSigning(deployment)
         let writer = try GroupWriter(configuration.openStore()) { log?.note("store", $0) }
+        let once = Once(deployment, writer, keeping: configuration.limits.keptAnswerBytes)
         let meter = Meter()
         let assertionKeys = try AssertionKeys(deployment)
         let routes = RouteTable(
             prefix: configuration.prefix, Route.open(assertionKeys) + [.time(signedBy: signing.authority)])
         let service = try Service(
             configuration, log: log, signing: signing, meter: meter, replay: replay,
-            adminToken: deployment.folder.adminToken, assertionKeys: assertionKeys,
+            adminToken: deployment.folder.adminToken, assertionKeys: assertionKeys, once: once,
             routes: routes
         ) { authorities in
             Gate(authorities: Authorities(authorities), keys: keys, replay: replay, clock: SystemTime())
@@ -45,6 +46,8 @@ public enum Server {
             case .reload: attempt(log, "reload") { () throws(Fault) in try service.reload() }
             case .none: break
             }
+            once.expire()
+            once.forget(at: SystemTime().now)
             attempt(log, "reconcile") { () throws(Fault) in try keys.reconcile() }
             attempt(log, "replay") { () throws(Fault) in
                 try replay.setWindow(keys.longestWindow, lifetime: keys.longestLifetime, now: SystemTime().now)
