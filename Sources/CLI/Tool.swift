@@ -16,6 +16,8 @@ enum Tool {
     static let commands: [Command] = [
         .serve, .appAdd, .appList, .appPolicy, .releaseAdd, .releaseList, .releasePolicy, .releaseRotate,
         .releaseRetire,
+        .accountAdd, .accountList, .accountLock, .accountUnlock, .accountRemove, .accountReset,
+        .sessionList, .sessionRevoke,
         .meter, .auditList, .auditVerify, .assertionKeys, .assertionRotate, .profileAdd, .signUp, .logIn,
         .logOut, .status, .sessions, .password, .request, .sign,
         .verify, .explain, .bench, .version,
