@@ -22,20 +22,28 @@ public enum Server {
         let once = Once(deployment, writer, configuration.limits)
         let meter = Meter()
         let assertionKeys = try AssertionKeys(deployment)
+        let live = try LiveSessions(deployment, keys, reader: configuration.openStore(), writer: writer)
+        let sessions = SessionLife(deployment, live, writer: writer, replay: replay)
+        let bearers = try BearerSessions(deployment, writer) { live.take($0) }
+        let accounts = try Accounts(
+            configuration.logins, deployment, sessions: sessions, bearers: bearers, replay: replay, log: log)
         let routes = RouteTable(
-            prefix: configuration.prefix, Route.open(assertionKeys) + [.time(signedBy: signing.authority)])
+            prefix: configuration.prefix,
+            Route.open(assertionKeys) + [.time(signedBy: signing.authority)] + accounts.routes)
         let service = try Service(
             configuration, log: log, signing: signing, meter: meter, replay: replay,
             adminToken: deployment.folder.adminToken, assertionKeys: assertionKeys, once: once,
             routes: routes
         ) { authorities in
-            Gate(authorities: Authorities(authorities), keys: keys, replay: replay, clock: SystemTime())
+            Gate(
+                authorities: Authorities(authorities), keys: keys, sessions: live, replay: replay, clock: SystemTime())
         }
         let meterStore = configuration.openStore()
         defer { meterStore.close() }
         let meterWriter = MeterWriter(MeterLedger(meter, meterStore), log: log, clock: SystemTime())
         try rememberWhenCountingBegan(deployment.store)
         try meterWriter.start()
+        try accounts.start()
         try service.start()
         announce(service)
 
@@ -54,6 +62,7 @@ public enum Server {
             }
         }
         service.drain()
+        accounts.stop()
         writer.stop()
         meterWriter.stop()
         log?.stop()

@@ -99,7 +99,7 @@ struct TestClient {
         var ke3: [UInt8]
         var signature: [UInt8]
         var mac: [UInt8]
-        let requestKey: [UInt8]
+        let requestKey: Secret
 
         var members: [(name: String, value: JSONValue)] {
             [
@@ -108,6 +108,13 @@ struct TestClient {
             ]
         }
         var body: JSONValue { .object(members) }
+
+        /// What the session that came of it signs its requests with.
+        func session(_ reply: TestServer.Reply, _ release: Credentials) throws -> Credentials {
+            let text = Array(try #require(reply["token"]).utf8)
+            let token = SessionToken(text.span)
+            return Credentials(try #require(token), key: SigningKey(requestKey), release: release.keyID)
+        }
     }
 
     var deviceMembers: JSONValue {
@@ -156,7 +163,7 @@ struct TestClient {
         let mac = keys.finish.authenticate((transcript + signature).span)
         return Finishing(
             loginID: loginID, ke3: loggedIn.ke3.bytes, signature: signature, mac: mac.indices.map { mac[$0] },
-            requestKey: keys.root.requestKey.withExposedBytes { bytes in bytes.indices.map { bytes[$0] } })
+            requestKey: keys.root.requestKey)
     }
 
     @discardableResult
