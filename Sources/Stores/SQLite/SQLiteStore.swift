@@ -17,7 +17,7 @@ package final class SQLiteStore: Store, @unchecked Sendable {
     /// Names the file; it is opened when it is needed, and made by ``prepare()``.
     package init(path: String) { place = .file(SQLiteFile(path: path)) }
 
-    private init(within database: Database) { place = .transaction(database) }
+    init(within database: Database) { place = .transaction(database) }
 
     package func prepare() throws(Fault) { if case .file(let file) = place { try file.prepare() } }
 

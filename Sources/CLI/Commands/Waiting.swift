@@ -1,15 +1,15 @@
 import CountersignWire
 import Glibc
 
-/// Runs what is async on another thread while this one, the main one, waits: commands are not async, and need not be.
+/// Async work within a command, which is not async and need not be: done on another thread while this one, the main one, waits.
 enum Waiting {
-    static func run<Result: Sendable>(
-        _ body: @escaping @Sendable () async throws(Fault) -> Result
-    ) throws(Fault) -> Result {
-        let box = Box<Result>()
+    static func forResult<Value: Sendable>(
+        _ work: @escaping @Sendable () async throws(Fault) -> Value
+    ) throws(Fault) -> Value {
+        let box = Box<Value>()
         Task.detached {
             do throws(Fault) {
-                box.finish(.success(try await body()))
+                box.finish(.success(try await work()))
             } catch {
                 box.finish(.failure(error))
             }
@@ -21,7 +21,7 @@ enum Waiting {
     /// posted, and read after.
     private final class Box<Value: Sendable>: @unchecked Sendable {
         private let done = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
-        private var result: Result<Value, Fault> = .failure(Fault(.failed, "nothing came of it"))
+        private var result: Result<Value, Fault>?
 
         init() { sem_init(done, 0, 0) }
 
@@ -37,6 +37,7 @@ enum Waiting {
 
         func wait() throws(Fault) -> Value {
             while sem_wait(done) != 0 {}
+            guard let result else { throw Fault(.failed, "the work ended without a result") }
             return try result.get()
         }
     }
