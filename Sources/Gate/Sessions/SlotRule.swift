@@ -18,3 +18,16 @@ package enum SlotRule: Sendable, Equatable {
         }
     }
 }
+
+extension SlotRule: CustomStringConvertible {
+    /// As policies and answers spell it.
+    package var description: String {
+        switch self {
+        case .single: "single"
+        case .perPlatform: "per-platform"
+        case .perDeviceClass: "per-device-class"
+        case .limit(let most): "limit(\(most))"
+        case .unlimited: "unlimited"
+        }
+    }
+}
