@@ -24,12 +24,12 @@ public enum Server {
         let assertionKeys = try AssertionKeys(deployment)
         let sessions = try SessionService(
             deployment, keys, reader: configuration.openStore(), writer: writer, replay: replay, log: log)
-        let bearers = try BearerSessions(deployment, writer) { sessions.live.take($0) }
+        let bearers = try BearerSessions(deployment, writer) { [live = sessions.live] in live.take($0) }
         let accounts = try Accounts(
             configuration.logins, deployment, sessions: sessions.life, bearers: bearers, replay: replay, log: log)
         let routes = RouteTable(
             prefix: configuration.prefix,
-            Route.open(assertionKeys) + [.time(signedBy: signing.authority)] + accounts.routes + sessions.routes)
+            Route.open(assertionKeys) + [.time(signedBy: signing.authority)] + sessions.routes + accounts.routes)
         let service = try Service(
             configuration, log: log, signing: signing, meter: meter, replay: replay,
             adminToken: deployment.folder.adminToken, assertionKeys: assertionKeys, once: once,
