@@ -43,3 +43,19 @@ final class SessionService: Sendable {
         }
     }
 }
+
+extension SessionService {
+    /// The session of a proved login, and the answer to the finish, which its key signs.
+    nonisolated(nonsending) func open(
+        _ proved: ProvedLogin, for call: RouteCall, of release: ReleaseKey
+    ) async throws(Refusal) -> RouteAnswer {
+        let opened = try await life.open(proved, from: release, at: call.now)
+        return RouteAnswer(
+            [
+                "account": .string(proved.account.name.description), "session": .string(opened.token.id.description),
+                "token": .string(opened.token.description), "epoch": .integer(Int64(opened.token.epoch)),
+                "expires": .integer(opened.expires), "idle": .integer(opened.idleEnd),
+                "slots": .string(opened.slots.description),
+            ], signer: opened.signer)
+    }
+}
