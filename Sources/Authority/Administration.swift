@@ -39,6 +39,11 @@ extension Deployment {
         guard draft.publicKey == nil || draft.scheme == .messageSignatures else {
             throw Fault(.usage, "a public key is for message-signatures; \(draft.scheme.rawValue) has shared secrets")
         }
+        guard !draft.id.isReserved else {
+            throw Fault(
+                .usage, "key id \(draft.id): what begins with `s_`, `b_` or `l_` is a session's token; expected another"
+            )
+        }
         let answerKey = AnswerKey.publicHalf(of: try answerKey())
         guard let answerKey else { throw Fault(.failed, "answer key: not an Ed25519 seed") }
         var release = Release(
@@ -58,17 +63,6 @@ extension Deployment {
         }
         generation.advance()
         return IssuedRelease(release: release, secret: draft.secret, answerKey: answerKey)
-    }
-
-    /// From `at` (whole Unix seconds) on, callers of this release are sent to `updateURL`.
-    package func retire(_ id: KeyID, at: Int64, updateURL: String) throws(Fault) {
-        let told: [(name: String, value: JSONValue)] = [("at", .integer(at)), ("update_url", .string(updateURL))]
-        let audit = recording(.releaseRetire, .release(id, of: try release(id).app), told)
-        let retirement = ReleaseKey.Retirement(at: at, updateURL: updateURL)
-        guard try store.retire(id, retirement, recording: audit) == .yes else {
-            throw Fault(.failed, "release \(id): there is none")
-        }
-        generation.advance()
     }
 
     /// `assignments` are `KEY=VALUE`; an empty value gives the setting back to the app.
@@ -159,4 +153,14 @@ package struct IssuedRelease: Sendable {
     package var secret: Secret
     /// The Ed25519 public key that answers of this authority verify under.
     package var answerKey: [UInt8]
+}
+
+extension KeyID {
+    /// Whether it begins as tokens do: a release of such a name would be taken for a session. Source: docs/protocol.md,
+    /// "Sessions" and "Bearer sessions".
+    package var isReserved: Bool {
+        let text = bytes
+        guard text.count >= 2, text[1] == UInt8(ascii: "_") else { return false }
+        return [UInt8(ascii: "s"), UInt8(ascii: "b"), UInt8(ascii: "l")].contains(text[0])
+    }
 }

@@ -8,7 +8,7 @@ package final class Deployment: Sendable {
     package let folder: DataFolder
     package let store: any Store
     package let generation: Generation
-    private let masterKey: MasterKey
+    let masterKey: MasterKey
     let auditChain: AuditChain
     /// In whose name changes are recorded.
     let actor: AuditActor

@@ -10,6 +10,8 @@ import CountersignWire
 package final class LiveKeys: KeySource, @unchecked Sendable {
     private struct Snapshot {
         var keys: [KeyID: ReleaseKey]
+        /// Each app's own, without what was set for a release alone.
+        var policies: [AppName: Policy]
         /// The longest window, in seconds, of any scheme whose requests are remembered.
         var longestWindow: Int
         /// The longest, in seconds, that any presigned URL may live.
@@ -42,6 +44,17 @@ package final class LiveKeys: KeySource, @unchecked Sendable {
         return lock.read { snapshot.keys[id] }
     }
 
+    /// What accounts and sessions of an app go by; nil where there is no such app.
+    package func policy(of app: AppName) throws(Fault) -> Policy? {
+        let generation = deployment.generation.current
+        let (isCurrent, policy) = lock.read { (snapshot.generation == generation, snapshot.policies[app]) }
+        if isCurrent { return policy }
+        try reload { $0.generation != self.deployment.generation.current }
+        return lock.read { snapshot.policies[app] }
+    }
+
+    package var apps: [AppName] { lock.read { Array(snapshot.policies.keys) } }
+
     nonisolated(nonsending) package func siblings(of release: ReleaseKey) async throws(Fault) -> [ReleaseKey] {
         others(beside: release)
     }
@@ -50,6 +63,16 @@ package final class LiveKeys: KeySource, @unchecked Sendable {
     package func others(beside release: ReleaseKey) -> [ReleaseKey] {
         let all = lock.read { snapshot.keys.values.filter { release.isSibling(of: $0) } }
         return Array(all.sorted { ($0.version, $0.id.description) > ($1.version, $1.id.description) }.prefix(64))
+    }
+
+    nonisolated(nonsending) package func anyRelease(
+        of app: String, on platform: String
+    ) async throws(Fault) -> ReleaseKey? {
+        lock.read {
+            snapshot.keys.values.filter {
+                $0.app == app && $0.platform == platform && $0.scheme == .messageSignatures
+            }.max { $0.version < $1.version }
+        }
     }
 
     /// The longest window, in seconds, of any policy, over the schemes whose requests are remembered.
@@ -105,7 +128,8 @@ package final class LiveKeys: KeySource, @unchecked Sendable {
                 nextKey: try deployment.nextKey(of: release))
         }
         return Snapshot(
-            keys: keys, longestWindow: longestWindow, longestLifetime: longestLifetime, generation: generation,
+            keys: keys, policies: apps.mapValues(\.policy), longestWindow: longestWindow,
+            longestLifetime: longestLifetime, generation: generation,
             revision: stored.revision)
     }
 }

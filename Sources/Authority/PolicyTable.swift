@@ -79,6 +79,12 @@ extension PolicyKey {
                 policy.assertion = word == "on" ? .signed : .none
                 return word
             }),
+        PolicyKey(
+            name: "legacy-renewal", value: "on | off",
+            meaning:
+                "whether old clients renew their tokens at /login/token.php: one that ran out is -101 to those that do, -100 "
+                + "to those that do not",
+            fallback: "on", expected: "on or off", visibility: .shown, apply: onOff { $0.legacyRenewal = $1 }),
     ]
 
     /// What accounts and sessions go by.

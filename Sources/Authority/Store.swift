@@ -56,9 +56,12 @@ package protocol ReleaseStore: Sendable {
     func releases(of app: AppName?) throws(Fault) -> [Release]
     func release(_ id: KeyID) throws(Fault) -> Release?
     func insert(_ release: Release, recording draft: AuditDraft) throws(Fault) -> Inserted
+    /// In the place of a retirement that it has.
     func retire(
         _ id: KeyID, _ retirement: ReleaseKey.Retirement, recording draft: AuditDraft
     ) throws(Fault) -> Changed
+    /// `missing` where it has none.
+    func undoRetirement(of id: KeyID, recording draft: AuditDraft) throws(Fault) -> Changed
 
     /// Sets, or with nil removes, settings of a release: all of them or none.
     func change(
@@ -108,6 +111,8 @@ package enum MetaName: String, Sendable, CaseIterable {
     case opaqueKeys = "opaque-keys"
     /// The X25519 key that registrations are sealed to, under the master key.
     case registrationKey = "registration-key"
+    /// What the tokens of bearer sessions are derived under, sealed under the master key.
+    case bearerKey = "bearer-key"
     /// Since when requests are counted: whole Unix seconds, in decimal.
     case meterBegan = "meter-began"
 }

@@ -16,7 +16,10 @@ enum Tool {
     static let commands: [Command] = [
         .serve, .appAdd, .appList, .appPolicy, .releaseAdd, .releaseList, .releasePolicy, .releaseRotate,
         .releaseRetire,
-        .meter, .auditList, .auditVerify, .assertionKeys, .assertionRotate, .profileAdd, .request, .sign,
+        .accountAdd, .accountList, .accountLock, .accountUnlock, .accountRemove, .accountReset,
+        .sessionList, .sessionRevoke,
+        .meter, .auditList, .auditVerify, .assertionKeys, .assertionRotate, .profileAdd, .signUp, .logIn,
+        .logOut, .status, .sessions, .password, .request, .sign,
         .verify, .explain, .benchStore, .bench, .version,
     ]
 

@@ -6,6 +6,8 @@ package struct Caller: Sendable {
     package let release: ReleaseKey
     /// Whose session it is; nil for callers who are no more than a release.
     package internal(set) var session: Session?
+    /// What is to be told to it of its version; nil for nothing.
+    package internal(set) var update: UpdateNotice?
     /// Which of the release's keys the signature held under.
     package let edition: ReleaseKey.Edition
     package var scheme: SchemeName { release.scheme }
@@ -18,6 +20,7 @@ package struct Caller: Sendable {
 
     init(_ fresh: consuming Fresh) {
         release = fresh.release
+        session = fresh.session
         edition = fresh.edition
         coveredFields = fresh.coveredFields
         created = fresh.created

@@ -4,6 +4,8 @@ import CountersignWire
 /// A proof that is neither old nor from the future. Only ``Freshness`` can make one.
 package struct Fresh: ~Copyable, Sendable {
     let release: ReleaseKey
+    let session: Session?
+    let scope: KeyID
     let edition: ReleaseKey.Edition
     /// Whole Unix seconds; nil where the scheme does not sign a time.
     let created: Int64?
@@ -15,6 +17,8 @@ package struct Fresh: ~Copyable, Sendable {
 
     fileprivate init(_ proof: consuming Proof, created: Int64?, now: Int64) {
         release = proof.release
+        session = proof.session
+        scope = proof.scope
         edition = proof.edition
         replayKey = proof.replayKey
         coveredFields = proof.coveredFields

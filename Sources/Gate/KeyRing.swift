@@ -2,19 +2,30 @@ import CountersignSchemes
 import CountersignSeal
 import CountersignWire
 
-/// Finds the key a claim names. An unknown id gets a key too, one that nobody holds, so that it is refused after the
-/// same work.
+/// Finds the key a claim names: a release's, or a session's. An unknown id gets a key too, one that nobody holds, so that
+/// it is refused after the same work.
 package struct KeyRing: Sendable {
-    private let source: any KeySource
+    private let releases: any KeySource
+    private let sessions: any SessionSource
     private let decoys = Decoys()
 
-    package init(_ source: any KeySource) { self.source = source }
+    package init(_ releases: any KeySource, _ sessions: any SessionSource = NoSessions()) {
+        self.releases = releases
+        self.sessions = sessions
+    }
 
     nonisolated(nonsending) package func key(for claim: Claim) async throws(Refusal) -> Candidate {
         do {
             // A key made for one scheme says nothing in another: its holder may know less there than we think.
-            if let release = try await source.key(for: claim.keyID), release.scheme == claim.scheme {
-                return Candidate(key: release.key, nextKey: release.nextKey, release: release)
+            let release = try await release(named: claim.release, speaking: claim.scheme)
+            switch claim.holder {
+            case .release:
+                if let release { return Candidate(key: release.key, nextKey: release.nextKey, release: release) }
+            case .session(let token):
+                if let (session, key) = try await sessions.session(for: token) {
+                    return Candidate(key: key, nextKey: nil, release: release, session: session)
+                }
+            case .nobody: break
             }
             return Candidate(key: decoys.key(for: claim), nextKey: nil, release: nil)
         } catch {
@@ -22,14 +33,26 @@ package struct KeyRing: Sendable {
         }
     }
 
+    nonisolated(nonsending) private func release(
+        named id: KeyID?, speaking scheme: SchemeName
+    ) async throws(Fault) -> ReleaseKey? {
+        guard let id, let release = try await releases.key(for: id), release.scheme == scheme else { return nil }
+        return release
+    }
+
     /// For explanations: nil where there is none.
     nonisolated(nonsending) func release(of id: KeyID) async throws(Fault) -> ReleaseKey? {
-        try await source.key(for: id)
+        try await releases.key(for: id)
     }
 
     /// For explanations: none where the source cannot say.
     nonisolated(nonsending) func siblings(of release: ReleaseKey) async -> [ReleaseKey] {
-        (try? await source.siblings(of: release)) ?? []
+        (try? await releases.siblings(of: release)) ?? []
+    }
+
+    /// For explanations: one that a session's requests may come from; nil where the source cannot say.
+    nonisolated(nonsending) func release(fitFor session: Session) async -> ReleaseKey? {
+        try? await releases.anyRelease(of: session.app, on: session.platform)
     }
 
     /// The key of another signature on the same request: one of the app whose policy asked for it, and whose own release
@@ -48,10 +71,21 @@ package struct KeyRing: Sendable {
     }
 }
 
-/// A key to verify with, and the release it belongs to; nil for the key that nobody holds.
+/// A key to verify with, and whose it is; neither a release's nor a session's is the key that nobody holds.
 package struct Candidate: Sendable {
     let key: SigningKey
     /// Tried where `key` does not fit.
     let nextKey: SigningKey?
+    /// Of a session's request, the release that it says it comes from: nil where there is no such release.
     let release: ReleaseKey?
+    let session: Session?
+
+    init(key: SigningKey, nextKey: SigningKey?, release: ReleaseKey?, session: Session? = nil) {
+        self.key = key
+        self.nextKey = nextKey
+        self.release = release
+        self.session = session
+    }
+
+    var isNobodys: Bool { release == nil && session == nil }
 }

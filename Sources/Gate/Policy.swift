@@ -44,6 +44,8 @@ package struct Policy: Sendable, Equatable {
     package var legacyLogin = Permission.refused
     /// Whose the tokens of old clients are.
     package var legacySession = LegacySession.upstream
+    /// Whether old clients renew their tokens, and so understand that one has run out.
+    package var legacyRenewal = Permission.allowed
     /// The host whose unsigned logins belong to this app. Lower-case.
     package var legacyHost: String?
     /// Seconds for which a token is good.

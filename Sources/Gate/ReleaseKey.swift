@@ -4,17 +4,6 @@ import CountersignWire
 
 /// The key of one version of an app on one platform: which app is calling, and by what rules it is judged.
 package final class ReleaseKey: Sendable {
-    /// From `at` (Unix seconds) on, callers are sent to `updateURL`.
-    package struct Retirement: Sendable, Equatable {
-        package var at: Int64
-        package var updateURL: String
-
-        package init(at: Int64, updateURL: String) {
-            self.at = at
-            self.updateURL = updateURL
-        }
-    }
-
     /// Which of the two keys that may live under one id.
     package enum Edition: Sendable, Equatable { case current, next }
 
@@ -87,8 +76,15 @@ package protocol KeySource: Sendable {
     /// Other releases of the same app that speak the same scheme, retired ones too: for explanations, which a secret
     /// that was mixed up is told by. A few are enough.
     nonisolated(nonsending) func siblings(of release: ReleaseKey) async throws(Fault) -> [ReleaseKey]
+
+    /// Some release of message-signatures of that app and platform: for explanations to sessions that name none.
+    nonisolated(nonsending) func anyRelease(of app: String, on platform: String) async throws(Fault) -> ReleaseKey?
 }
 
 extension KeySource {
     package nonisolated(nonsending) func siblings(of release: ReleaseKey) async throws(Fault) -> [ReleaseKey] { [] }
+
+    package nonisolated(nonsending) func anyRelease(
+        of app: String, on platform: String
+    ) async throws(Fault) -> ReleaseKey? { nil }
 }

@@ -7,9 +7,12 @@ package struct Standing: Sendable {
     /// The release whose key the request names, rightly or not; nil where there is none. Its policy says how exact a
     /// refusal is, and the meter counts it there.
     package var release: ReleaseKey?
-    /// The shared secret that the request's MAC held under. An answer under it tells the caller, and nobody else, that it
-    /// is ours. Nil where it did not hold, where the caller signs with a key pair, of which we have only half, and for
-    /// schemes whose answers are not signed.
+    /// What the request names as its key; nil where there is none of that name.
+    package internal(set) var keyID: KeyID?
+    /// The session whose key it names, and that key.
+    var session: (session: Session, key: SigningKey)?
+    /// The request key of the session whose MAC held: an answer under it tells the caller, and nobody else, that it is ours.
+    /// Never a release's secret. That one is in every copy of the app, so an answer under it could be anybody's.
     package var shared: Credentials?
 
     package init() {}
@@ -24,8 +27,7 @@ extension Gate {
         return true
     }
 
-    /// Reads the claim once more, and judges the signature where the answer is to be signed, so that the way of a good
-    /// request carries nothing for it.
+    /// Reads the claim once more, and judges the MAC of a session's, so that the way of a good request carries nothing for it.
     nonisolated(nonsending) package func standing(of request: Request) async -> Standing {
         let work = workspaces.take()
         defer { workspaces.put(back: work) }
@@ -33,13 +35,14 @@ extension Gate {
         do throws(Refusal) {
             var claim = try schemes.claim(in: request, &work.space)
             var candidate = try await keys.key(for: claim)
-            standing.release = candidate.release
+            standing.name(candidate, by: claim)
             if let label = try candidate.otherLabel(than: claim, in: request) {
                 claim = try schemes.claim(in: request, labelled: label, claim.scheme, &work.space)
                 candidate = try await keys.key(for: claim, ofAppOf: candidate)
             }
-            standing.release = candidate.release
-            guard candidate.release != nil, claim.scheme == .messageSignatures,
+            standing.name(candidate, by: claim)
+            // A release's secret signs no answers, so whether its MAC held is not asked.
+            guard standing.session?.session.kind == .device, claim.scheme == .messageSignatures,
                 let scheme = schemes.scheme(named: claim.scheme)
             else { return standing }
             try scheme.spell(claim, request, &work.space)
@@ -51,5 +54,13 @@ extension Gate {
             // Whatever is wrong with it, that much is known.
         }
         return standing
+    }
+}
+
+extension Standing {
+    fileprivate mutating func name(_ candidate: Candidate, by claim: Claim) {
+        release = candidate.release
+        keyID = candidate.isNobodys ? nil : claim.keyID
+        session = candidate.session.map { ($0, candidate.key) }
     }
 }

@@ -5,7 +5,11 @@ import CountersignWire
 /// Says that a signature held, and for what. Only ``Verify`` can make one, and it can be used once.
 package struct Proof: ~Copyable, Sendable {
     let release: ReleaseKey
+    let session: Session?
     let edition: ReleaseKey.Edition
+    /// Within which a nonce is used once: the release's key id; of a session the part of its token that is the same in
+    /// all epochs, so that a renewed key brings no nonce back.
+    let scope: KeyID
     let created: Claim.Created
     /// Whole Unix seconds.
     let expires: Int64?
@@ -15,9 +19,13 @@ package struct Proof: ~Copyable, Sendable {
     let coveredFields: FieldSet
     let body: BodyExpectation
 
-    fileprivate init(_ claim: Claim, _ release: ReleaseKey, _ edition: ReleaseKey.Edition, isSafe: Bool) {
+    fileprivate init(
+        _ claim: Claim, _ release: ReleaseKey, _ session: Session?, _ edition: ReleaseKey.Edition, isSafe: Bool
+    ) {
         self.release = release
+        self.session = session
         self.edition = edition
+        scope = session == nil ? release.id : claim.keyID.prefix(SessionToken.sessionLength)
         created = claim.created
         expires = claim.expires
         lifetime = claim.lifetime
@@ -40,10 +48,11 @@ package struct Verify: Sendable {
         workspace.publicURL = candidate.release?.allowance.publicURL
         try scheme.spell(claim, request, &workspace)
         let signer = try Verify.signer(of: claim, request, scheme, candidate, &workspace)
-        guard let release = candidate.release else {
+        guard !candidate.isNobodys else {
             throw Refusal(.unknownKey, "keyid \(claim.keyID): no such key for \(claim.scheme.rawValue)")
         }
         guard let signer else { throw Verify.failure(claim, candidate) }
+        let release = try candidate.callingRelease(claim)
         guard release.allowance.isAllowed else {
             throw Refusal(.schemeNotAllowed, "app \(release.app) does not allow \(claim.scheme.rawValue)")
         }
@@ -62,7 +71,8 @@ package struct Verify: Sendable {
             throw Refusal(.bodyMismatch, "the body is not signed, and app \(release.app) does not allow that")
         }
         if request.isBodyWhole { try claim.body.check(request.body.span) }
-        return Proof(claim, release, signer === candidate.key ? .current : .next, isSafe: request.isSafe)
+        let edition: ReleaseKey.Edition = signer === candidate.key ? .current : .next
+        return Proof(claim, release, candidate.session, edition, isSafe: request.isSafe)
     }
 
     /// The key under which the claim's signature holds, for any spelling of the request; nil where it does not. The
@@ -80,18 +90,11 @@ package struct Verify: Sendable {
         return nil
     }
 
-    /// Whether the string to sign, which lies in `workspace`, has the claim's signature under `key`. The gate and the
-    /// explanations ask here and nowhere else.
+    /// Whether the string to sign, which lies in `workspace`, has the claim's signature under `key`.
     static func compare(
         _ claim: Claim, _ key: SigningKey, _ workspace: borrowing Workspace
     ) -> ConstantTime.Verdict {
-        guard claim.fits(key) else { return .different }
-        if let publicKey = key.publicKey {
-            return publicKey.verify(claim.signature(workspace), of: workspace.text.bytes.span)
-        }
-        let verdict = ConstantTime.equals(key.mac(claim.algorithm, of: workspace.text).span, claim.mac.span)
-        key.settle(verdict, claim.algorithm, of: workspace.text)
-        return verdict
+        claim.compare(with: key, workspace)
     }
 
     /// Why none of the keys fits. Their algorithms are no secret: the detail names them.
@@ -112,6 +115,30 @@ package struct Verify: Sendable {
     }
 }
 
+extension Candidate {
+    /// The release by whose policy the request is judged. A session's requests name it beside their token: one of the
+    /// session's app and platform, or whoever holds a session could choose another app's rules for it.
+    fileprivate func callingRelease(_ claim: Claim) throws(Refusal) -> ReleaseKey {
+        guard let session else {
+            guard let release else { throw Refusal(.unknownKey) }
+            return release
+        }
+        guard let release else {
+            guard let named = claim.release else {
+                throw Refusal(.badSignature, claim.shortfalls.descriptions.joined(separator: "; "))
+            }
+            throw Refusal(.badSignature, "countersign-release: \(named) is no release of message-signatures")
+        }
+        guard release.app == session.app, release.platform == session.platform else {
+            throw Refusal(
+                .badSignature,
+                "countersign-release: \(release.id) is of \(release.app) for \(release.platform); the session is of "
+                    + "\(session.app) for \(session.platform)")
+        }
+        return release
+    }
+}
+
 extension Claim {
     /// What must not have been seen before; nil where the request may repeat.
     fileprivate func replayKey(under rule: Policy.ReplayRule, isSafe: Bool) -> ReplayKey? {
@@ -126,5 +153,5 @@ extension Claim {
 
 extension Request {
     /// Whether it asks for nothing to be changed. Source: RFC 9110 §9.2.1, of which backends keep GET and HEAD.
-    fileprivate var isSafe: Bool { matches(method, "GET") || matches(method, "HEAD") }
+    var isSafe: Bool { matches(method, "GET") || matches(method, "HEAD") }
 }

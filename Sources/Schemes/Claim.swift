@@ -34,8 +34,20 @@ package struct Claim: Sendable {
         case open
     }
 
+    /// Whose key it is that the key id names.
+    package enum Holder: Sendable, Equatable {
+        case release
+        case session(SessionToken)
+        /// It says of itself that it is a session's token, and is none: nobody's.
+        case nobody
+    }
+
     package var scheme: SchemeName
     package var keyID: KeyID
+    package var holder = Holder.release
+    /// The release that calls: the key id itself, or what a session's request says beside its token and covers; nil where
+    /// it does not say.
+    package var release: KeyID?
     package var algorithm: MACAlgorithm
     package var mac: MAC
     /// A signature that is too long for `mac`, which is then empty: in `Workspace.decoded`.
@@ -56,12 +68,16 @@ package struct Claim: Sendable {
     /// What the caller says of itself, for schemes that sign it: in `Workspace.decoded`.
     var platform: Slice?
     var version: Slice?
+    /// form-md5: the session that the caller says it has, and whose, where it does: in `Workspace.decoded`.
+    var token: Slice?
+    var userID: Slice?
     /// What it lacks of the least that the gate accepts.
     package var shortfalls: Shortfalls = []
 
     init(scheme: SchemeName, keyID: KeyID, algorithm: MACAlgorithm, mac: MAC) {
         self.scheme = scheme
         self.keyID = keyID
+        release = keyID
         self.algorithm = algorithm
         self.mac = mac
     }
@@ -99,6 +115,18 @@ extension Claim {
             if !text.matches(version, { $0 }) { return "ver: not \(version), which the key is for" }
         }
         return nil
+    }
+}
+
+extension Claim {
+    /// The token among the signed parameters, and the user id; nil where there is none, and where it is empty, as clients
+    /// send it before anybody has signed in.
+    package func token(_ workspace: borrowing Workspace) -> [UInt8]? { Claim.bytes(token, workspace) }
+    package func userID(_ workspace: borrowing Workspace) -> [UInt8]? { Claim.bytes(userID, workspace) }
+
+    private static func bytes(_ place: Slice?, _ workspace: borrowing Workspace) -> [UInt8]? {
+        guard let place, !place.isEmpty else { return nil }
+        return workspace.decoded.span.extracting(place.range).withUnsafeBufferPointer { Array($0) }
     }
 }
 

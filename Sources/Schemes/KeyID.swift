@@ -27,8 +27,25 @@ package struct KeyID: Sendable, Hashable, CustomStringConvertible {
         self.init(bytes.span)
     }
 
+    /// A session's token, which is always short enough and visible.
+    package init(_ token: SessionToken) {
+        let text = token.description.utf8
+        storage = InlineArray(repeating: 0)
+        length = UInt8(text.count)
+        for (index, byte) in text.enumerated() { storage[index] = byte }
+    }
+
     package var bytes: Span<UInt8> {
         @_lifetime(borrow self) borrowing get { storage.span.extracting(0..<Int(length)) }
+    }
+
+    /// Its first characters, at least one and at most all.
+    package func prefix(_ count: Int) -> KeyID {
+        var short = self
+        let kept = Swift.min(Swift.max(count, 1), Int(length))
+        for index in kept..<Int(length) { short.storage[index] = 0 }
+        short.length = UInt8(kept)
+        return short
     }
 
     package var description: String { bytes.text }

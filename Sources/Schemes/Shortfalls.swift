@@ -16,6 +16,7 @@ package struct Shortfalls: OptionSet, Sendable {
     package static let idempotencyKey = Shortfalls(rawValue: 1 << 9)
     package static let created = Shortfalls(rawValue: 1 << 10)
     package static let nonce = Shortfalls(rawValue: 1 << 11)
+    package static let callingRelease = Shortfalls(rawValue: 1 << 12)
 
     private static let sentences: [(Shortfalls, String)] = [
         (.method, "the signature does not cover \"@method\""),
@@ -24,6 +25,7 @@ package struct Shortfalls: OptionSet, Sendable {
         (.query, "the signature does not cover \"@query\""),
         (.release, "the signature does not cover \"countersign-release\""),
         (.releaseValue, "countersign-release must be sent once and be the signature's keyid"),
+        (.callingRelease, "countersign-release must be sent once and be the key id of the release that calls"),
         (.contentDigest, "there is a body, and the signature does not cover \"content-digest\""),
         (.digestAlgorithm, "content-digest has neither sha-256 nor sha-512"),
         (.contentType, "the signature does not cover \"content-type\", which is sent"),

@@ -5,10 +5,11 @@ import CountersignSchemes
 import CountersignSeal
 import CountersignWire
 
-/// Signs our own answers to callers of message-signatures: under the shared secret where the caller's MAC held, else with
-/// the deployment's Ed25519 key. Source: docs/protocol.md, "Answers".
+/// Signs our own answers to callers of message-signatures: under a session's request key where its MAC held, else with the
+/// deployment's Ed25519 key. Source: docs/protocol.md, "Signed answers".
 struct AnswerSigning: Sendable {
-    private let authority: Credentials
+    /// The deployment's own key, which everybody can verify and nobody else has.
+    let authority: Credentials
 
     init(_ deployment: Deployment) throws(Fault) {
         let seed = try deployment.answerKey()
@@ -21,14 +22,37 @@ struct AnswerSigning: Sendable {
     /// `answer` with a signature where the request bears one that it can be bound to; else as it is. `at` is in whole Unix
     /// seconds.
     func signed(_ answer: Answer, to request: Request, _ standing: Standing, at: Int64) -> Answer {
-        // The content of an answer to HEAD is none, whatever it would have been.
-        let body = request.matches(request.method, "HEAD") ? [] : answer.body
-        let fields = try? MessageSignatures().sign(
-            status: answer.status, body: body, answering: request, as: standing.shared ?? authority, at: at)
-        guard let fields else { return answer }
-        var answer = answer
-        answer.fields += fields.map { Answer.Field($0.name, String(decoding: $0.value, as: UTF8.self)) }
-        return answer
+        let parts = Parts(answer, to: request)
+        let signer = standing.shared ?? authority
+        return answer.adding(
+            try? MessageSignatures().sign(
+                status: answer.status, body: parts.body, alsoCovering: parts.fields, answering: request, as: signer,
+                at: at))
+    }
+
+    /// `answer` as `signer` says it: bound to the request where that bears a signature, and else by what it says itself.
+    func signed(_ answer: Answer, to request: Request, by signer: Credentials, at: Int64) -> Answer {
+        var standing = Standing()
+        standing.shared = signer
+        let bound = signed(answer, to: request, standing, at: at)
+        guard bound.fields.count == answer.fields.count else { return bound }
+        let parts = Parts(answer, to: request)
+        return answer.adding(
+            try? MessageSignatures().sign(
+                status: answer.status, body: parts.body, alsoCovering: parts.fields, as: signer, at: at))
+    }
+
+    /// What of an answer is signed.
+    private struct Parts {
+        var body: [UInt8]
+        /// What only we say.
+        var fields: [Draft.Field]
+
+        init(_ answer: Answer, to request: Request) {
+            // The content of an answer to HEAD is none, whatever it would have been.
+            body = request.matches(request.method, "HEAD") ? [] : answer.body
+            fields = answer.fields.filter { $0.name.hasPrefix("Countersign-") }.map { Draft.Field($0.name, $0.value) }
+        }
     }
 
     /// `refusal` with the wish for a signature that would do, where another one may help.
@@ -45,7 +69,17 @@ struct AnswerSigning: Sendable {
                 "Accept-Signature",
                 MessageSignatures.request(
                     for: request, alsoCovering: standing.release?.policy.requiredFields.sorted() ?? [],
-                    keyID: standing.release?.id, nonce: event.text)))
+                    keyID: standing.keyID, nonce: event.text)))
+        return answer
+    }
+}
+
+extension Answer {
+    fileprivate func adding(_ fields: [Draft.Field]?) -> Answer {
+        var answer = self
+        for field in fields ?? [] {
+            answer.fields.append(Field(field.name, String(decoding: field.value, as: UTF8.self)))
+        }
         return answer
     }
 }

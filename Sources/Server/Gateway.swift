@@ -21,19 +21,21 @@ final class Gateway: Handler, @unchecked Sendable {
     private let log: EventLog?
     private let clock: any TimeSource
     private let identity: Identity
+    let once: Once
     private let tally: Tally
     private var events: EventGenerator
     private var logClock = LogClock()
     private var line: [UInt8] = []
 
     init(
-        gate: Gate, signing: AnswerSigning, backend: Backend, identity: Identity, routes: RouteTable, limits: Limits,
-        tally: Tally, log: EventLog?, clock: any TimeSource, seed: UInt64
+        gate: Gate, signing: AnswerSigning, backend: Backend, identity: Identity, once: Once, routes: RouteTable,
+        limits: Limits, tally: Tally, log: EventLog?, clock: any TimeSource, seed: UInt64
     ) {
         self.gate = gate
         self.signing = signing
         self.backend = backend
         self.identity = identity
+        self.once = once
         self.routes = routes
         self.limits = limits
         self.tally = tally
@@ -71,7 +73,7 @@ final class Gateway: Handler, @unchecked Sendable {
     private func pass(_ exchange: any Exchange, _ event: inout RequestEvent) async throws(Refusal) {
         try await takeBody(of: exchange)
         let request = exchange.request
-        let caller = try await gate.judge(request)
+        let caller = try await gate.judge(request, from: exchange.peer)
         event.caller = caller
         try Gateway.checkForwardable(request, caller)
         // Of a body that streams, the last piece decides.
@@ -88,7 +90,8 @@ final class Gateway: Handler, @unchecked Sendable {
         let request = exchange.request
         var caller: Caller?
         if route.admission != .anyone {
-            let judged = try await gate.judge(request)
+            let judged = try await gate.judge(
+                request, from: exchange.peer, for: .ownRoute, as: route.effect)
             event.caller = judged
             tally.accept(judged.release, under: judged.edition)
             caller = judged
@@ -100,11 +103,11 @@ final class Gateway: Handler, @unchecked Sendable {
             request: request, caller: caller, peer: exchange.peer, event: event.id, parameter: parameter, now: clock.now
         )
         let answered = try await route.answer(call)
-        let plain = answered.answer
-        guard gate.isOfMessageSignatures(request) else { return await exchange.respond(plain) }
-        var standing = await gate.standing(of: request)
-        if let signer = answered.signer { standing.shared = signer }
-        await exchange.respond(signing.signed(plain, to: request, standing, at: clock.now))
+        let plain = answered.answer.telling(caller)
+        if let signer = answered.signer {
+            return await exchange.respond(signing.signed(plain, to: request, by: signer, at: clock.now))
+        }
+        await exchange.respond(await signed(plain, to: request))
     }
 
     // MARK: Steps
@@ -125,15 +128,30 @@ final class Gateway: Handler, @unchecked Sendable {
     private func passOn(
         _ exchange: any Exchange, _ request: Request, from caller: Caller, _ event: EventID
     ) async throws(Refusal) {
+        if let keyed = try KeyedRequest.read(request, from: caller, at: clock.now) {
+            return try await passOnce(keyed, exchange, request, from: caller, event)
+        }
+        try await send(exchange, request, from: caller, event, nil)
+    }
+
+    /// To the backend, whatever was sent before. `observer` sees the answer.
+    func send(
+        _ exchange: any Exchange, _ request: Request, from caller: Caller, _ event: EventID,
+        _ observer: (any AnswerObserver)?
+    ) async throws(Refusal) {
         var forwarding = Forwarding(
             fields: Identity.forwardedFields(of: request, caller: caller),
             added: try identity.lines(for: caller, of: request, event: event, at: clock.now))
+        forwarding.addedToAnswer = UpdateField.line(for: caller)
+        forwarding.observer = observer
         switch backend {
         case .echo:
             guard request.isBodyWhole else {
                 throw Refusal(.tooLarge, "the built-in echo backend takes bodies up to \(limits.heldBodyBytes) bytes")
             }
-            await exchange.respond(await signed(Echo.answer(request, forwarding), to: request))
+            let answer = Echo.answer(request, forwarding)
+            observer?.didAnswer(answer)
+            await exchange.respond(await signed(answer.telling(caller), to: request))
         case .upstream(let pool):
             if !request.isBodyWhole { forwarding.inspector = StreamedBodyCheck(caller.body) }
             try await pool.forward(exchange, forwarding)
@@ -153,17 +171,18 @@ final class Gateway: Handler, @unchecked Sendable {
         let isRequest = !request.method.isEmpty
         let standing = isRequest ? await gate.standing(of: request) : Standing()
         count(refusal, event.caller, named: standing.release, request)
-        let explanation = isRequest ? await gate.explanation(of: refusal, for: request, named: standing.release) : nil
+        let explanation = isRequest ? await gate.explanation(of: refusal, for: request, standing) : nil
         let plain = RefusalAnswer.make(
             refusal, dialect: isRequest ? gate.dialect(for: request) : .problem, explanation, event: event.id,
-            now: clock.now)
+            now: clock.now
+        ).telling(event.caller)
         guard isRequest, gate.isOfMessageSignatures(request) else { return await exchange.respond(plain) }
         let answer = AnswerSigning.asking(plain, for: refusal, of: request, standing, event.id)
         await exchange.respond(signing.signed(answer, to: request, standing, at: clock.now))
     }
 
     /// Signed where the caller speaks message-signatures: other schemes have no place for it.
-    private func signed(_ answer: Answer, to request: Request) async -> Answer {
+    func signed(_ answer: Answer, to request: Request) async -> Answer {
         guard gate.isOfMessageSignatures(request) else { return answer }
         return signing.signed(answer, to: request, await gate.standing(of: request), at: clock.now)
     }

@@ -29,7 +29,9 @@ enum RefusalAnswer {
         }
         if code == .stale { members.append(("time", .integer(now))) }
         if let explanation { members.append(("explain", explanation.json(longest: longestStage))) }
+        if let done = refusal.done { members.append(("done_status", .integer(Int64(done)))) }
         if let link = refusal.link { members.append(("update_url", .string(link))) }
+        if let ended = refusal.ended { members += ended.members }
         var fields: [Answer.Field] = [.init("Cache-Control", "no-store")]
         if let seconds = refusal.retryAfter { fields.append(.init("Retry-After", String(seconds))) }
         return Answer(
@@ -43,12 +45,12 @@ enum RefusalAnswer {
         let exact = isHarmless(code) || explanation != nil
         var message = exact && !refusal.detail.isEmpty ? refusal.detail : code.title
         if let cause = explanation?.cause { message += ". \(cause.sentence) (\(cause.code)): \(cause.remedy)" }
-        let body: JSONValue = [
-            "err": [
-                "code": .integer(Int64(code.legacyNumber)), "msg": .string(message),
-                "eventId": .string(code == .updateRequired ? refusal.link ?? "" : event.text),
-            ]
+        var members: [(name: String, value: JSONValue)] = [
+            ("code", .integer(Int64(code.legacyNumber))), ("msg", .string(message)),
+            ("eventId", .string(code == .updateRequired ? refusal.link ?? "" : event.text)),
         ]
+        if let ended = refusal.ended { members += ended.members }
+        let body: JSONValue = ["err": .object(members)]
         return Answer(
             status: 200, type: "application/json", fields: [.init("Cache-Control", "no-store")],
             body: Array(body.text.utf8))
@@ -63,5 +65,13 @@ enum RefusalAnswer {
         case .malformed, .tooLarge, .timeout, .unsigned, .stale: true
         default: false
         }
+    }
+}
+
+extension Refusal.Ended {
+    fileprivate var members: [(name: String, value: JSONValue)] {
+        var members: [(name: String, value: JSONValue)] = [("reason", .string(reason)), ("at", .integer(at))]
+        if let by { members.append(("by", .string(by))) }
+        return members
     }
 }

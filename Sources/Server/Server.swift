@@ -19,21 +19,31 @@ public enum Server {
         let replay = try openReplayFile(deployment, keys, log)
         let signing = try AnswerSigning(deployment)
         let writer = try GroupWriter(configuration.openStore()) { log?.note("store", $0) }
+        let once = Once(deployment, writer, configuration.limits)
         let meter = Meter()
         let assertionKeys = try AssertionKeys(deployment)
-        let routes = RouteTable(prefix: configuration.prefix, Route.open(assertionKeys))
+        let live = try LiveSessions(deployment, keys, reader: configuration.openStore(), writer: writer)
+        let sessions = SessionLife(deployment, live, writer: writer, replay: replay)
+        let bearers = try BearerSessions(deployment, writer) { live.take($0) }
+        let accounts = try Accounts(
+            configuration.logins, deployment, sessions: sessions, bearers: bearers, replay: replay, log: log)
+        let routes = RouteTable(
+            prefix: configuration.prefix,
+            Route.open(assertionKeys) + [.time(signedBy: signing.authority)] + accounts.routes)
         let service = try Service(
             configuration, log: log, signing: signing, meter: meter, replay: replay,
-            adminToken: deployment.folder.adminToken, assertionKeys: assertionKeys,
+            adminToken: deployment.folder.adminToken, assertionKeys: assertionKeys, once: once,
             routes: routes
         ) { authorities in
-            Gate(authorities: Authorities(authorities), keys: keys, replay: replay, clock: SystemTime())
+            Gate(
+                authorities: Authorities(authorities), keys: keys, sessions: live, replay: replay, clock: SystemTime())
         }
         let meterStore = configuration.openStore()
         defer { meterStore.close() }
         let meterWriter = MeterWriter(MeterLedger(meter, meterStore), log: log, clock: SystemTime())
         try rememberWhenCountingBegan(deployment.store)
         try meterWriter.start()
+        try accounts.start()
         try service.start()
         announce(service)
 
@@ -44,12 +54,15 @@ public enum Server {
             case .reload: attempt(log, "reload") { () throws(Fault) in try service.reload() }
             case .none: break
             }
+            once.expire()
+            once.forget(at: SystemTime().now)
             attempt(log, "reconcile") { () throws(Fault) in try keys.reconcile() }
             attempt(log, "replay") { () throws(Fault) in
                 try replay.setWindow(keys.longestWindow, lifetime: keys.longestLifetime, now: SystemTime().now)
             }
         }
         service.drain()
+        accounts.stop()
         writer.stop()
         meterWriter.stop()
         log?.stop()

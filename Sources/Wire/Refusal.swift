@@ -33,8 +33,31 @@ package struct Refusal: Error, Sendable, Equatable {
     package var link: String?
     /// `too-many-attempts`, `unavailable`: seconds.
     package var retryAfter: Int?
+    /// `session-ended`: how; nil where the route needs a session and there was none.
+    package var ended: Ended?
 
-    package init(_ code: Code, _ detail: String = "", link: String? = nil, retryAfter: Int? = nil) {
+    /// `unavailable`: the status with which the backend has answered this very request before; nil for all else.
+    package var done: Int?
+
+    /// What the holder of a session that is over is told.
+    package struct Ended: Sendable, Equatable {
+        package var reason: String
+        /// Whole Unix seconds.
+        package var at: Int64
+        /// What kind of device took its place.
+        package var by: String?
+
+        package init(reason: String, at: Int64, by: String? = nil) {
+            self.reason = reason
+            self.at = at
+            self.by = by
+        }
+    }
+
+    package init(
+        _ code: Code, _ detail: String = "", link: String? = nil, retryAfter: Int? = nil, done: Int? = nil
+    ) {
+        self.done = done
         self.code = code
         self.detail = detail
         self.link = link

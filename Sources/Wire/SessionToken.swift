@@ -17,11 +17,20 @@ package struct SessionID: Sendable, Hashable, CustomStringConvertible {
         low = number(8)
     }
 
-    /// From its text: 22 characters of base64url; one text for each id.
-    package init?(_ text: String) {
-        guard let bytes = Base64.decode(text, .url), Base64.encode(bytes.span, .url) == text else { return nil }
+    /// From its text: 22 characters of base64url; one text for each id. Allocates nothing: each request of a session
+    /// bears one.
+    package init?(text: Span<UInt8>) {
+        guard let bytes = Base64.decodeShort(text, .url) else { return nil }
         self.init(bytes.span)
     }
+
+    package init?(_ text: String) {
+        let bytes = Array(text.utf8)
+        self.init(text: bytes.span)
+    }
+
+    /// Sixty-four of its bits, which are random: for tables.
+    package var hash: UInt64 { high ^ low }
 
     package var bytes: [UInt8] {
         [high, low].flatMap { half in (0..<8).map { UInt8(truncatingIfNeeded: half >> UInt64(56 - 8 * $0)) } }
@@ -42,15 +51,22 @@ package struct SessionToken: Sendable, Hashable, CustomStringConvertible {
         self.epoch = epoch
     }
 
-    private static let prefix = "s_"
+    private static let prefix: StaticString = "s_"
     private static let idLength = 22
+    /// Bytes before the epoch: what all tokens of a session begin with, and none of another.
+    package static let sessionLength = prefix.utf8CodeUnitCount + idLength
+
+    package init?(_ text: String) {
+        let bytes = Array(text.utf8)
+        self.init(bytes.span)
+    }
 
     /// Nil for anything but the one spelling of a token.
     package init?(_ text: Span<UInt8>) {
-        let start = SessionToken.prefix.utf8.count
-        let dot = start + SessionToken.idLength
+        let start = SessionToken.prefix.utf8CodeUnitCount
+        let dot = SessionToken.sessionLength
         guard text.count > dot + 1, text.count <= dot + 11, text[dot] == UInt8(ascii: "."),
-            SessionToken.begins(text), let id = SessionID(text.extracting(start..<dot).text)
+            SessionToken.begins(text), let id = SessionID(text: text.extracting(start..<dot))
         else { return nil }
         var epoch: UInt32 = 0
         for index in (dot + 1)..<text.count {

@@ -25,7 +25,7 @@ import Testing
         try deployment.setPolicy(["window=9s", "legacy-key=a planted secret"], of: demo)
         let id = try #require(KeyID("r_1"))
         try deployment.setPolicy(["debug=on", "window="], ofRelease: id)
-        try deployment.retire(id, at: 77, updateURL: "https://example.com/new")
+        try deployment.retire(id, ReleaseKey.Retirement(at: 77, updateURL: "https://example.com/new"))
         try deployment.rotateAssertionKeys(at: 80)
         #expect(try deployment.verifyAudit().findings == [])
         #expect(try deployment.verifyAudit().records == 9)

@@ -48,6 +48,10 @@ final class FailingStore: Store {
         try check()
         return try base.retire(id, retirement, recording: draft)
     }
+    func undoRetirement(of id: KeyID, recording draft: AuditDraft) throws(Fault) -> Changed {
+        try check()
+        return try base.undoRetirement(of: id, recording: draft)
+    }
     func value(of name: MetaName) throws(Fault) -> [UInt8]? { try check(); return try base.value(of: name) }
     func set(_ name: MetaName, to value: [UInt8]) throws(Fault) { try check(); try base.set(name, to: value) }
     func claim(_ name: MetaName, _ value: [UInt8]) throws(Fault) -> [UInt8] {

@@ -17,7 +17,7 @@ import Testing
         masterKey = try #require(MasterKey(MasterKey.random()))
         cost = try #require(HashCost(memory: 8, passes: 1))
         login = try LegacyLogin(masterKey: masterKey, cost: cost)
-        account = LegacyAccountID(app: try #require(AppName("demo")), row: "17")
+        account = LegacyAccountID(app: try #require(AppName("demo")), name: try AccountName(normalizing: "17"))
     }
 
     private func stored(_ rung: Rung, _ password: String, for account: LegacyAccountID? = nil) throws
@@ -86,8 +86,8 @@ import Testing
 
     @Test("the same use has one key; another minute, account or app has another")
     func replayKeys() throws {
-        let other = LegacyAccountID(app: try #require(AppName("demo")), row: "18")
-        let elsewhere = LegacyAccountID(app: try #require(AppName("other")), row: "17")
+        let other = LegacyAccountID(app: try #require(AppName("demo")), name: try AccountName(normalizing: "18"))
+        let elsewhere = LegacyAccountID(app: try #require(AppName("other")), name: try AccountName(normalizing: "17"))
         var keys: [[UInt8]] = []
         for (account, time) in [(account, now), (account, now + 60), (other, now), (elsewhere, now)] {
             let stored = try stored(.hmacMD5Time, "password", for: account)
@@ -110,7 +110,7 @@ import Testing
     @Test("a credential opens in its own row and on its own rung only")
     func moved() throws {
         let good = try stored(.md5, "password")
-        let other = LegacyAccountID(app: try #require(AppName("demo")), row: "18")
+        let other = LegacyAccountID(app: try #require(AppName("demo")), name: try AccountName(normalizing: "18"))
         var rung = good
         rung.credential.rung = .plainPost
         var altered = good

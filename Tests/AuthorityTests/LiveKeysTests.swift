@@ -24,7 +24,7 @@ import Testing
         #expect(key.key.secret.copied == Array("secret of r_1".utf8))
         #expect(key.retirement == nil)
 
-        try admin.retire(id, at: 9, updateURL: "https://example.com")
+        try admin.retire(id, ReleaseKey.Retirement(at: 9, updateURL: "https://example.com"))
         #expect(try keys.find(id)?.retirement == ReleaseKey.Retirement(at: 9, updateURL: "https://example.com"))
         try admin.setPolicy(["window=7s"], of: app)
         #expect(try keys.find(id)?.policy.window(for: .messageSignatures) == 7)

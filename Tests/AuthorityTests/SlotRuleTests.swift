@@ -26,7 +26,7 @@ import Testing
         var session = StoredSession(
             id: id, account: 1, app: try #require(AppName("demo")),
             platform: try #require(Platform(platform)), deviceClass: kind, deviceName: "d", created: created,
-            credentials: .bearer(BearerCredentials(tokenHash: [], tokenExpires: 0, loginTokenHash: [])))
+            credentials: .bearer(BearerCredentials(tokenHash: [], tokenExpires: 0, issued: 0, loginTokenHash: [])))
         session.change = Int64(number)
         return session
     }

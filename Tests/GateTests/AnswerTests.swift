@@ -77,16 +77,50 @@ import Testing
         #expect(try MessageSignatures().sign(status: 401, body: body, answering: request, as: signer, at: 1) == nil)
     }
 
-    @Test("the secret is used only where the caller's MAC held")
+    @Test("an answer that speaks for itself holds where nobody asks for more, and nowhere else")
+    func unboundAnswer() throws {
+        let request = try request(nonce: "one")
+        let signer = try signer(.ed25519)
+        let fields = try #require(try MessageSignatures().sign(status: 200, body: body, as: signer, at: 1000))
+        let response = Response(status: 200, fields: fields, body: body)
+        let verify = VerifyAnswer([signer.keyID: signer.key])
+        #expect(try verify(response, bound: .content) == .holds(signer.keyID))
+        #expect(throws: Refusal.self) { try verify(response, to: request) }
+        let bound = try self.response(to: request, as: signer)
+        #expect(throws: Refusal.self) { try verify(bound, bound: .content) }
+        var changed = response
+        changed.message.body[2] ^= 1
+        #expect(throws: Refusal.self) { try verify(changed, bound: .content) }
+    }
+
+    @Test("a field that is covered cannot be changed or taken off")
+    func coveredField() throws {
+        let request = try request(nonce: "one")
+        let signer = try signer(.ed25519)
+        let update = Draft.Field("Countersign-Update", "stage=warn")
+        let signed = try #require(
+            try MessageSignatures().sign(
+                status: 200, body: body, alsoCovering: [update], answering: request, as: signer, at: 1000))
+        let verify = VerifyAnswer([signer.keyID: signer.key])
+        let whole = Response(status: 200, fields: [update] + signed, body: body)
+        #expect(try verify(whole, to: request) == .holds(signer.keyID))
+        for other in [[], [Draft.Field("Countersign-Update", "stage=none")]] {
+            #expect(throws: Refusal.self) {
+                try verify(Response(status: 200, fields: other + signed, body: body), to: request)
+            }
+        }
+    }
+
+    @Test("no release's secret is ever shared with one caller: it is in every copy of the app")
     func standing() async throws {
         let deployment = try Deployment()
         let good = try deployment.signed(.messageSignatures, nonce: "n1")
-        #expect(await deployment.gate.standing(of: good).shared?.keyID == deployment.messages.keyID)
+        let standing = await deployment.gate.standing(of: good)
+        #expect(standing.shared == nil)
+        #expect(standing.release?.id == deployment.messages.keyID)
         var bad = good
         bad.head[good.path.range.lowerBound + 1] ^= 1
-        let standing = await deployment.gate.standing(of: bad)
-        #expect(standing.shared == nil)
-        #expect(standing.release?.app == "shop")
+        #expect(await deployment.gate.standing(of: bad).release?.app == "shop")
     }
 
     @Test("what Accept-Signature asks for is what the gate takes")

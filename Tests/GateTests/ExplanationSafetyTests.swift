@@ -186,8 +186,7 @@ import Testing
             _ = try await gate.judge(request)
             return nil
         } catch {
-            let named = await gate.standing(of: request).release
-            return await gate.explanation(of: error, for: request, named: named)
+            return await gate.explanation(of: error, for: request, gate.standing(of: request))
         }
     }
 

@@ -200,9 +200,11 @@ def test_a_library_verifies_our_answers(shared, pairs):
             verified(answer, algorithms.ED25519, authority)
 
 
-def test_the_answer_to_a_shared_secret_is_under_it(shared):
+def test_no_answer_is_signed_with_a_releases_secret(shared, pairs):
+    """It is in every copy of the app: an answer under it could be anybody's. The authority's key signs, whoever asks."""
     secret = decode_secret(shared.key.secret)
-    hmac = Pair("ed25519", None)
+    raw = base64.urlsafe_b64decode(pairs["ed25519"].authority_key + "=")
+    authority = ed25519.Ed25519PublicKey.from_public_bytes(raw)
 
     def send(key: bytes):
         message = Message("GET", shared.url + "/a", {"Host": shared.key.authority,
@@ -213,11 +215,12 @@ def test_the_answer_to_a_shared_secret_is_under_it(shared):
             covered_component_ids=["@method", "@authority", "@path", "@query", "countersign-release"])
         return reply(message, shared.send(message.wire()))
 
-    assert hmac.private is None
-    verified(send(secret), algorithms.HMAC_SHA256, secret)
-    # Whose MAC does not hold learns nothing under the secret.
-    wrong = send(bytes(32))
-    assert 'keyid="authority"' in wrong.headers.get("Signature-Input", wrong.headers.get("signature-input"))
+    for key, status in ((secret, 200), (bytes(32), 401)):
+        answer = send(key)
+        assert answer.status_code == status
+        verified(answer, algorithms.ED25519, authority)
+        with pytest.raises(InvalidSignature):
+            verified(answer, algorithms.HMAC_SHA256, secret)
 
 
 def test_refusals_ask_for_the_signature_that_would_do(gateway):

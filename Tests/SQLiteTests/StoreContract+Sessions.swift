@@ -29,7 +29,7 @@ extension StoreContract {
     static func bearer(_ number: Int, of account: Account, at now: Int64 = 1_000) throws -> StoredSession {
         var session = try session(number, of: account, at: now)
         session.credentials = .bearer(
-            BearerCredentials(tokenHash: [1, 2], tokenExpires: now + 60, loginTokenHash: [3]))
+            BearerCredentials(tokenHash: [1, 2], tokenExpires: now + 60, issued: now, loginTokenHash: [3]))
         return session
     }
 
@@ -139,8 +139,9 @@ extension StoreContract {
         #expect(try make().swap(Self.id(99), .device(next), for: .device(next), at: 1_200) == .missing)
 
         let bearer = try #require(try make().session(Self.id(2)))
-        var renewed = BearerCredentials(tokenHash: [7], tokenExpires: 5, loginTokenHash: [8])
+        var renewed = BearerCredentials(tokenHash: [7], tokenExpires: 5, issued: 4, loginTokenHash: [8])
         renewed.previousTokenHash = [1, 2]
+        renewed.previousLoginTokenHash = [3]
         guard case .yes(let now) = try make().swap(bearer.id, bearer.credentials, for: .bearer(renewed), at: 1_300)
         else { throw Fault(.failed, "not swapped") }
         #expect(try make().session(bearer.id) == now && now.credentials == .bearer(renewed))

@@ -81,11 +81,29 @@ struct StoreContract {
         #expect(try make().retire(first.id, retirement, recording: .counting) == .yes)
         #expect(try make().release(first.id)?.retirement == retirement)
         #expect(try make().retire(#require(KeyID("absent")), retirement, recording: .counting) == .missing)
+        try stages(of: first)
 
         var orphan = try release("r_3", version: "3.0")
         orphan.app = try #require(AppName("absent"))
         #expect(throws: Fault.self) { try make().insert(orphan, recording: .counting) }
         #expect(try make().releases(of: nil).count == 2)
+    }
+
+    /// Leaves `release` retired, in stages.
+    private func stages(of release: Release) throws {
+        var retirement = ReleaseKey.Retirement(at: 300, updateURL: "https://example.com/next")
+        retirement.warnAt = 100
+        retirement.rollout = [.init(since: 0, percent: 10), .init(since: 150, percent: 50)]
+        #expect(try make().retire(release.id, retirement, recording: .counting) == .yes)
+        #expect(try make().release(release.id)?.retirement == retirement)
+        #expect(try make().undoRetirement(of: release.id, recording: .counting) == .yes)
+        #expect(try make().release(release.id) == release, "nothing of it is left")
+        #expect(try make().undoRetirement(of: release.id, recording: .counting) == .missing)
+        #expect(try make().undoRetirement(of: #require(KeyID("absent")), recording: .counting) == .missing)
+        retirement.readOnlyAt = 200
+        retirement.rollout = [.init(since: 7, percent: 0)]
+        #expect(try make().retire(release.id, retirement, recording: .counting) == .yes)
+        #expect(try make().release(release.id)?.retirement == retirement)
     }
 
     /// Of `r_1` and `1001`, which ``releases()`` has left.

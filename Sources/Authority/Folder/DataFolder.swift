@@ -35,6 +35,7 @@ package struct DataFolder: Sendable, Equatable {
     package var masterKey: String { file("master.key") }
     package var generation: String { file("generation") }
     package var replay: String { file("replay") }
+    package var loginLimits: String { file("login-limits") }
     package var adminToken: String { file("admin-token") }
     package var tls: String { file("tls") }
 

@@ -1,4 +1,5 @@
 import CountersignWire
+import Glibc
 
 /// Who waits for a thread, first come, first served. All its state is under one lock, held for no longer than it takes
 /// to add or take a job; closures are called outside it.
@@ -52,6 +53,7 @@ final class HashingQueue: @unchecked Sendable {
 
     /// Serves until the queue is closed: the life of one thread.
     func serve() {
+        HashingQueue.yieldToLoops()
         while let next = take() {
             switch next {
             case .late(let job, let refusal): job.refuse(refusal)
@@ -63,6 +65,10 @@ final class HashingQueue: @unchecked Sendable {
             }
         }
     }
+
+    /// Gives the calling thread, and no other, less of a claim to the processor than the loops have: a storm of logins then
+    /// takes what requests leave. Source: setpriority(2), "C library/kernel differences".
+    private static func yieldToLoops() { setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, 10) }
 
     func close() {
         let rest = monitor.hold {

@@ -16,4 +16,9 @@ package struct ClientAddress: Sendable, Hashable {
         default: return nil
         }
     }
+
+    /// Stands for all whose address is not known: they count as one. `0.0.0.0`, which is nobody's.
+    package static let unknown = ClientAddress(known: [0, 0, 0, 0])
+
+    private init(known bytes: [UInt8]) { self.bytes = bytes }
 }

@@ -1,4 +1,5 @@
 import CountersignSeal
+import Synchronization
 
 /// Counts attempts by key, in memory that never grows. Times are arguments: milliseconds since 1970.
 ///
@@ -25,6 +26,11 @@ package final class LimitTable: @unchecked Sendable {
     private let hash: KeyedHash
     private let entries: UnsafeMutableBufferPointer<LimitEntry>
     private let locks: [Monitor]
+    /// Goes up with each attempt that was counted or taken back.
+    private let changeCount = Atomic<UInt64>(0)
+
+    /// A number that is another one once anything has changed.
+    package var changes: UInt64 { changeCount.load(ordering: .relaxed) }
 
     /// Room for `capacity` keys, rounded up to a power of two; 16 bytes each.
     package init(_ allowance: Allowance, capacity: Int, hashKey: KeyedHash.Key) {
@@ -64,6 +70,7 @@ package final class LimitTable: @unchecked Sendable {
             let whole = from + allowance.interval
             guard whole <= now + allowance.span else { return .refused(whole - now - allowance.span) }
             set[index] = LimitEntry(tag: tag, whole: whole)
+            changeCount.add(1, ordering: .relaxed)
             return .allowed(Debit(place: place, tag: tag, at: now))
         }
     }
@@ -77,6 +84,7 @@ package final class LimitTable: @unchecked Sendable {
                 return
             }
             set[index].whole -= owed
+            changeCount.add(1, ordering: .relaxed)
         }
     }
 

@@ -80,6 +80,15 @@ package struct LoginLimits: Sendable {
         return .allowed(receipt)
     }
 
+    /// Counts the start of a registration: by address alone, since it says nothing about any account. Not to be refunded: it
+    /// is the making of accounts that is limited.
+    package func startRegistration(from address: ClientAddress, at now: Int64) -> Decision {
+        switch self.address.debit(address.bytes.span, at: now) {
+        case .allowed: .allowed(Receipt())
+        case .refused(let wait): .retry(after: Int(clamping: (wait + 999) / 1000))
+        }
+    }
+
     /// The login of this receipt was verified: its start was no guess.
     package func refund(_ receipt: Receipt, at now: Int64) {
         for (kind, debit) in receipt.debits { table(kind).refund(debit, at: now) }
@@ -96,6 +105,9 @@ package struct LoginLimits: Sendable {
 }
 
 extension LoginLimits {
+    /// A number that is another one once anything was counted.
+    package var changes: UInt64 { Kind.allCases.reduce(0) { $0 &+ table($1).changes } }
+
     /// One value for each table, to be stored by its kind.
     package func snapshots(at now: Int64) -> [Kind: [UInt8]] {
         var snapshots: [Kind: [UInt8]] = [:]

@@ -89,14 +89,19 @@ package struct BearerCredentials: Sendable, Equatable {
     package var tokenHash: [UInt8]
     /// Whole Unix seconds.
     package var tokenExpires: Int64
+    /// When the tokens were made, whole Unix seconds: who asks for them once more at once gets the same.
+    package var issued: Int64
     /// The token before, so that its holder is told that it ran out, and not that it never was.
     package var previousTokenHash: [UInt8]?
     /// Gets new tokens and does nothing else.
     package var loginTokenHash: [UInt8]
+    /// The login token before, for as long as nobody has used what took its place: the answer may have been lost.
+    package var previousLoginTokenHash: [UInt8]?
 
-    package init(tokenHash: [UInt8], tokenExpires: Int64, loginTokenHash: [UInt8]) {
+    package init(tokenHash: [UInt8], tokenExpires: Int64, issued: Int64, loginTokenHash: [UInt8]) {
         self.tokenHash = tokenHash
         self.tokenExpires = tokenExpires
+        self.issued = issued
         self.loginTokenHash = loginTokenHash
     }
 }

@@ -5,8 +5,8 @@ import Glibc
 /// The three streams. What was asked for goes to standard output, everything about it to standard error.
 struct Console: Sendable {
     private let output: Int32
-    private let errors: Int32
-    private let input: Int32
+    let errors: Int32
+    let input: Int32
 
     init(input: Int32 = STDIN_FILENO, output: Int32 = STDOUT_FILENO, errors: Int32 = STDERR_FILENO) {
         self.input = input
@@ -57,7 +57,7 @@ struct Console: Sendable {
         return try readAll(file, limit: limit, name: path)
     }
 
-    private static func writeAll(_ bytes: [UInt8], to file: Int32) -> Bool {
+    static func writeAll(_ bytes: [UInt8], to file: Int32) -> Bool {
         var rest = bytes[...]
         while !rest.isEmpty {
             let count = rest.withUnsafeBytes { Glibc.write(file, $0.baseAddress, $0.count) }

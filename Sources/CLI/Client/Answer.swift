@@ -14,13 +14,24 @@ final class Answer {
     /// What becomes of the body once it was shown.
     enum Keeping { case toVerify, beginning }
 
+    /// When it is shown.
+    enum Showing {
+        case asItComes
+        /// A refusal waits until it is known that the request is not sent again.
+        case refusalsLast
+    }
+
+    private let showing: Showing
+    private var isHeld = false
+
     /// Enough to see what a legacy answer says.
     private static let beginning = 65_536
     private static let most = 256 << 20
     private static let mostVerified = 16 << 20
 
-    init(_ run: Invocation, _ keeping: Keeping) {
+    init(_ run: Invocation, _ keeping: Keeping, showing: Showing = .asItComes) {
         self.run = run
+        self.showing = showing
         self.keeping = keeping == .toVerify ? Answer.mostVerified : Answer.beginning
     }
 
@@ -28,11 +39,12 @@ final class Answer {
 
     func take(head bytes: [UInt8]) throws(Fault) {
         head = bytes
-        if !isJSON, run.arguments.has("include") { try run.console.write(bytes) }
+        isHeld = showing == .refusalsLast && AnswerHead.status(head) >= 400
+        if !isHeld, !isJSON, run.arguments.has("include") { try run.console.write(bytes) }
     }
 
     func take(body bytes: [UInt8]) throws(Fault) {
-        if isJSON {
+        if isJSON || isHeld {
             guard body.count + bytes.count <= Answer.most else {
                 throw Fault(.failed, "the answer is over \(Answer.most) bytes; without --json it has no bound")
             }
@@ -48,23 +60,15 @@ final class Answer {
     /// As a signature sees it; nil where the body was too long to be kept.
     func response(_ status: Int) -> Response? {
         guard isWhole else { return nil }
-        let lines = String(decoding: head, as: UTF8.self).split(separator: "\r\n").dropFirst()
-        let fields = lines.compactMap { line -> Draft.Field? in
-            guard let colon = line.firstIndex(of: ":") else { return nil }
-            let value = line[line.index(after: colon)...]
-            return Draft.Field(String(line[..<colon]), Answer.trimmed(value))
-        }
-        return Response(status: status, fields: fields, body: body)
-    }
-
-    private static func trimmed(_ text: Substring) -> String {
-        var text = text.drop { $0 == " " || $0 == "\t" }
-        while text.last == " " || text.last == "\t" { text.removeLast() }
-        return String(text)
+        return Response(status: status, fields: AnswerHead.fields(head), body: body)
     }
 
     func finish(_ status: Int) throws(Fault) {
         guard isJSON else {
+            if isHeld {
+                if run.arguments.has("include") { try run.console.write(head) }
+                try run.console.write(body)
+            }
             // The prompt would stand behind the body's last byte. A file gets the body as it came.
             if run.console.isTerminal, isWhole, let last = body.last, last != 0x0A { try run.console.print("") }
             return
@@ -88,5 +92,27 @@ final class Answer {
     var isLegacyError: Bool {
         guard let document = try? JSONReader.read(body) else { return false }
         return document.root["err"]?["code"] != nil
+    }
+}
+
+/// The head of an answer, as libcurl hands it over.
+enum AnswerHead {
+    /// 0 where there is none.
+    static func status(_ head: [UInt8]) -> Int {
+        let words = String(decoding: head.prefix(32), as: UTF8.self).split(separator: " ")
+        return words.count > 1 ? Int(words[1].prefix(3)) ?? 0 : 0
+    }
+
+    static func fields(_ head: [UInt8]) -> [Draft.Field] {
+        String(decoding: head, as: UTF8.self).split(separator: "\r\n").dropFirst().compactMap { line in
+            guard let colon = line.firstIndex(of: ":") else { return nil }
+            return Draft.Field(String(line[..<colon]), trimmed(line[line.index(after: colon)...]))
+        }
+    }
+
+    private static func trimmed(_ text: Substring) -> String {
+        var text = text.drop { $0 == " " || $0 == "\t" }
+        while text.last == " " || text.last == "\t" { text.removeLast() }
+        return String(text)
     }
 }

@@ -19,6 +19,10 @@ struct Profile: Sendable {
     var authorityKey: [UInt8]?
     /// A PEM file with the authorities to trust; nil for the system's.
     var certificates: String?
+    /// How the server calls the app; nil where it is to say it.
+    var app: String?
+    /// Where the server's own routes begin; nil for where they usually do.
+    var prefix: String?
 }
 
 extension Profile {
@@ -29,6 +33,7 @@ extension Profile {
             "timezone_offset": .integer(Int64(timezoneOffset)), "pins": .strings(pins.map(\.description)),
             "ca": .optional(certificates), "algorithm": .optional(algorithm?.rawValue),
             "authority_key": .optional(authorityKey.map { Base64.encode($0.span, .url) }),
+            "app": .optional(app), "prefix": .optional(prefix),
         ]
     }
 
@@ -69,6 +74,8 @@ extension Profile {
             pins.append(pin)
         }
         certificates = document.root["ca"]?.string
+        app = document.root["app"]?.string
+        if let text = document.root["prefix"]?.string { prefix = try Profile.prefix(text, at: "\(path): prefix") }
         if let text = document.root["authority_key"]?.string { authorityKey = try Profile.authorityKey(text) }
         if let text = document.root["algorithm"]?.string {
             guard let algorithm = KeyAlgorithm(rawValue: text) else {
@@ -76,6 +83,14 @@ extension Profile {
             }
             self.algorithm = algorithm
         }
+    }
+
+    /// A path without a slash at its end.
+    static func prefix(_ text: String, at place: String) throws(Fault) -> String {
+        guard text.hasPrefix("/"), !text.hasSuffix("/"), text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
+            throw Fault(.usage, "\(place) `\(text)`: expected a path such as /countersign/v1")
+        }
+        return text
     }
 
     /// As `release add` prints it.

@@ -28,6 +28,8 @@ struct ProfileFolder: Sendable {
 
     private var settings: String { "\(path)/profile.json" }
     private var secretFile: String { "\(path)/secret" }
+    /// What the client keeps: sealed, with its key beside it.
+    var vault: String { "\(path)/vault" }
 
     func read() throws(Fault) -> (profile: Profile, key: SigningKey) {
         guard access(settings, F_OK) == 0 else {

@@ -18,8 +18,25 @@ final class Transfer {
         var body: ([UInt8]) throws(Fault) -> Void
     }
 
+    /// Why there is no answer. What it says is for people.
+    enum Failure: Error {
+        /// No byte of the request left.
+        case notSent(Fault)
+        /// Whether it was received is not known.
+        case noAnswer(Fault)
+        /// The answer had begun.
+        case brokenOff(Fault)
+
+        var fault: Fault {
+            switch self {
+            case .notSent(let fault), .noAnswer(let fault), .brokenOff(let fault): fault
+            }
+        }
+    }
+
     private let receiver: Receiver
     private var head: [UInt8] = []
+    private var isAnswered = false
     private var failure: Fault?
 
     /// Where curl writes what exactly went wrong.
@@ -36,9 +53,9 @@ final class Transfer {
     /// goes to that server. Answers the status.
     static func run(
         _ draft: Draft, to origin: Origin, trust: Trust, into receiver: Receiver
-    ) throws(Fault) -> Int {
+    ) throws(Failure) -> Int {
         guard curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK, let curl = curl_easy_init() else {
-            throw Fault(.failed, "libcurl does not start")
+            throw .notSent(Fault(.failed, "libcurl does not start"))
         }
         let transfer = Transfer(receiver)
         let pinned = trust.pins.isEmpty ? nil : PinnedTrust(trust.pins)
@@ -58,13 +75,17 @@ final class Transfer {
         _ = cs_curl_set_long(curl, CURLOPT_LOW_SPEED_LIMIT, 1)
         _ = cs_curl_set_long(curl, CURLOPT_LOW_SPEED_TIME, 60)
         _ = cs_curl_set_pointer(curl, CURLOPT_ERRORBUFFER, transfer.words)
-        try setTrust(trust, pinned, on: curl)
+        do {
+            try setTrust(trust, pinned, on: curl)
+        } catch {
+            throw .notSent(error)
+        }
         let status = draft.body.withUnsafeBytes { body in
             transfer.setMethod(draft, body, on: curl)
             transfer.setReceivers(on: curl)
             return curl_easy_perform(curl)
         }
-        guard status == CURLE_OK else { throw transfer.fault(status, origin, pinned) }
+        guard status == CURLE_OK else { throw transfer.failure(status, origin, pinned) }
         var code = 0
         _ = cs_curl_get_long(curl, CURLINFO_RESPONSE_CODE, &code)
         return code
@@ -123,6 +144,7 @@ final class Transfer {
         defer { head = [] }
         let isInterim = head.count > 9 && head[9] == UInt8(ascii: "1")
         if isInterim { return line.count }
+        isAnswered = true
         return deliver { () throws(Fault) in try receiver.head(head) } ? line.count : 0
     }
 
@@ -167,18 +189,23 @@ final class Transfer {
             })
     }
 
-    private func fault(_ status: CURLcode, _ origin: Origin, _ pinned: PinnedTrust?) -> Fault {
-        if let failure { return failure }
+    private func failure(_ status: CURLcode, _ origin: Origin, _ pinned: PinnedTrust?) -> Failure {
+        if let failure { return .brokenOff(failure) }
         let said = words[0] == 0 ? String(cString: curl_easy_strerror(status)) : String(cString: words)
         switch status {
         case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CERTPROBLEM, CURLE_SSL_CACERT_BADFILE:
-            return Fault(.unreachable, "\(origin): not trusted, nothing was sent: \(pinned?.reason ?? said)")
+            return .notSent(
+                Fault(.unreachable, "\(origin): not trusted, nothing was sent: \(pinned?.reason ?? said)"))
         case CURLE_SSL_CONNECT_ERROR:
-            return Fault(.unreachable, "\(origin): no TLS connection, nothing was sent: \(pinned?.reason ?? said)")
+            return .notSent(
+                Fault(.unreachable, "\(origin): no TLS connection, nothing was sent: \(pinned?.reason ?? said)"))
         case CURLE_COULDNT_CONNECT, CURLE_COULDNT_RESOLVE_HOST:
-            return Fault(.unreachable, "\(origin): cannot be reached: \(said)")
+            return .notSent(Fault(.unreachable, "\(origin): cannot be reached: \(said)"))
+        case _ where isAnswered:
+            return .brokenOff(Fault(.unreachable, "\(origin): the answer broke off: \(said)"))
         default:
-            return Fault(.unreachable, "\(origin): no answer; whether it was received is not known: \(said)")
+            return .noAnswer(
+                Fault(.unreachable, "\(origin): no answer; whether it was received is not known: \(said)"))
         }
     }
 }

@@ -13,6 +13,8 @@ extension Command {
             .value("key-id", "ID", "the release key's id"),
             .secretStdin, .secretFile, .algorithm,
             .value("authority-key", "K", "the server's `authority_key`: its answers are verified with it"),
+            .value("app", "APP", "how the server calls the app (default: as the server says)"),
+            .value("prefix", "PATH", "where the server's own routes begin (default: /countersign/v1)"),
             .list("pin", "sha256/…", "a public key to expect there; another one for the next"),
             .value("ca", "F", "a PEM file of the authorities to trust there, in place of the system's"),
             .value("scheme", "NAME", "how to sign (default: message-signatures)"),
@@ -58,6 +60,8 @@ extension Command {
         for text in run.arguments.values("pin") { profile.pins.append(try Pin(argument: text)) }
         profile.algorithm = try run.algorithm()
         if let text = run.arguments.value("authority-key") { profile.authorityKey = try Profile.authorityKey(text) }
+        profile.app = run.arguments.value("app")
+        if let text = run.arguments.value("prefix") { profile.prefix = try Profile.prefix(text, at: "--prefix") }
         profile.platform = run.arguments.value("platform") ?? ""
         profile.version = run.arguments.value("version") ?? ""
         if profile.scheme == .formMD5, profile.platform.isEmpty || profile.version.isEmpty {

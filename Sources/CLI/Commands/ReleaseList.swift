@@ -24,6 +24,7 @@ extension Command {
                 "created": .integer(release.created),
                 "retired_at": release.retirement.map { .integer($0.at) } ?? .null,
                 "update_url": .optional(release.retirement?.updateURL),
+                "retirement": release.retirement.map { .object($0.told) } ?? .null,
             ]
         }
         let now = run.now
@@ -33,7 +34,7 @@ extension Command {
                 [
                     release.id.description, release.platform.description, release.version.description,
                     release.scheme.rawValue,
-                    release.retirement.map { $0.at <= now ? "retired" : "until \($0.at)" } ?? "live",
+                    release.retirement.map { RetirementText($0, now: now).state } ?? "live",
                     keys.text(release),
                     ownSettings(release).map { "\($0.key)=\($0.value)" }.joined(separator: " "),
                 ]

@@ -5,25 +5,81 @@ import CountersignWire
 
 extension Command {
     static let releaseRetire = Command(
-        words: ["release", "retire"], summary: "send a version's callers to its successor",
+        words: ["release", "retire"], summary: "send a version's callers to its successor, at once or step by step",
         positionals: [Positional(name: "KEY_ID")],
         options: [
-            .value("at", "TIME", "from when on: now, Unix seconds, or 2027-01-31T12:00:00Z"),
-            .value("update-url", "URL", "where the new version is"), .data, .json,
-        ]
+            .value("at", "TIME", "from when on it is refused: now, Unix seconds, or 2027-01-31T12:00:00Z"),
+            .value("update-url", "URL", "where the new version is"),
+            .value("warn-at", "TIME", "from when on its answers say that it will go"),
+            .value("read-only-at", "TIME", "from when on it may only GET and HEAD"),
+            .value(
+                "percent", "N[@TIME],…", "reach so many of a hundred devices, from that time on (default: all, at once)"
+            ),
+            .flag("undo", "let it in again, at once and for everybody"), .data, .json,
+        ],
+        notes: """
+            Answers to callers that are warned, the backend's too, bear Countersign-Update with the date and the link. Refused
+            callers get update-required (426, to form-md5 -99) with the link. --percent 10@TIME,50@TIME,100@TIME reaches nobody
+            before the first time; a session stays on its side as the share grows, a caller without one goes by its network.
+            `countersign release impact KEY_ID` says who would be cut off.
+            """
     ) { (run) throws(Fault) in
         let id = try run.keyID(run.required("KEY_ID"), at: "KEY_ID")
-        let text = try run.requiredOption("at")
-        guard let at = Moment.read(text, now: run.now) else {
-            throw Fault(.usage, "--at `\(text)`: expected now, Unix seconds, or a time such as 2027-01-31T12:00:00Z")
+        if run.arguments.has("undo") { return try undo(id, run) }
+        var retirement = ReleaseKey.Retirement(
+            at: try moment(run.requiredOption("at"), of: "at", run), updateURL: try run.requiredOption("update-url"))
+        guard isLink(retirement.updateURL) else {
+            throw Fault(.usage, "--update-url: expected an https:// or app-store URL")
         }
-        let link = try run.requiredOption("update-url")
-        guard isLink(link) else { throw Fault(.usage, "--update-url: expected an https:// or app-store URL") }
-        try run.deployment().retire(id, at: at, updateURL: link)
-        try run.print([
-            "key_id": .string(id.description), "retired_at": .integer(at), "update_url": .string(link),
-        ]) { at <= run.now ? "\(id) is retired" : "\(id) is retired from \(at) on" }
+        retirement.warnAt = try run.arguments.value("warn-at").map { (text) throws(Fault) in
+            try moment(text, of: "warn-at", run)
+        }
+        retirement.readOnlyAt = try run.arguments.value("read-only-at").map { (text) throws(Fault) in
+            try moment(text, of: "read-only-at", run)
+        }
+        if let text = run.arguments.value("percent") { retirement.rollout = try rollout(text, run) }
+        try run.deployment().retire(id, retirement)
+        let told = retirement.told.filter { $0.name != "at" }
+        try run.print(
+            .object([("key_id", .string(id.description)), ("retired_at", .integer(retirement.at))] + told)
+        ) {
+            RetirementText(retirement, now: run.now).sentence(of: id)
+        }
         return .success
+    }
+
+    private static func undo(_ id: KeyID, _ run: Invocation) throws(Fault) -> ExitStatus {
+        for name in ["at", "update-url", "warn-at", "read-only-at", "percent"] where run.arguments.has(name) {
+            throw Fault(.usage, "--undo and --\(name): expected one or the other")
+        }
+        try run.deployment().undoRetirement(of: id)
+        try run.print(["key_id": .string(id.description), "retired_at": .null]) { "\(id) is live" }
+        return .success
+    }
+
+    private static func moment(_ text: String, of option: String, _ run: Invocation) throws(Fault) -> Int64 {
+        if let time = Moment.read(text, now: run.now) { return time }
+        throw Fault(.usage, "--\(option) `\(text)`: expected now, Unix seconds, or a time such as 2027-01-31T12:00:00Z")
+    }
+
+    /// `10@TIME,50@TIME`; the first may go without a time.
+    private static func rollout(_ text: String, _ run: Invocation) throws(Fault) -> [ReleaseKey.RolloutStep] {
+        var steps: [ReleaseKey.RolloutStep] = []
+        for part in text.split(separator: ",", omittingEmptySubsequences: false) {
+            let pieces = part.split(separator: "@", maxSplits: 1, omittingEmptySubsequences: false)
+            let digits = pieces[0].utf8
+            guard (1...3).contains(digits.count), digits.allSatisfy(ASCII.isDigit), let percent = Int(pieces[0]),
+                percent <= 100
+            else {
+                throw Fault(.usage, "--percent `\(part)`: expected N or N@TIME, N a whole number from 0 to 100")
+            }
+            guard pieces.count == 2 || steps.isEmpty else {
+                throw Fault(.usage, "--percent `\(part)`: only the first goes without a time; expected \(percent)@TIME")
+            }
+            let since = pieces.count == 2 ? try moment(String(pieces[1]), of: "percent", run) : 0
+            steps.append(ReleaseKey.RolloutStep(since: since, percent: percent))
+        }
+        return steps
     }
 
     /// `scheme:something`, visible ASCII: market links have schemes of their own (`itms-apps:`, `market:`).

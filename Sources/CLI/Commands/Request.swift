@@ -1,4 +1,4 @@
-import CountersignGate
+import CountersignClient
 import CountersignSchemes
 import CountersignSeal
 import CountersignWire
@@ -14,55 +14,73 @@ extension Command {
             .list("header", "N: V", "a field more", letter: "H"),
             .flag("include", "print the answer's head as well", letter: "i"),
             .value("scheme", "NAME", "sign with this scheme, not the profile's"),
+            .flag("as-release", "speak for the app version alone, though somebody is signed in"),
             .flag("dry-run", "print what would be sent, and send nothing"), .json,
         ] + Signing.scopeOptions,
         notes: """
             A PATH goes to the profile's server; a URL must be of that server, because the key is for no other. Several -d
             are joined by `&`. The answer's body goes to standard output as it came; status 1 where the server refused.
+
+            Where somebody is signed in (`countersign login`), the call is theirs: a token that ran out is renewed and the call sent
+            again, once. What changes something bears an Idempotency-Key, so that a second copy is not done twice.
             """
     ) { (run) throws(Fault) in
-        let name = run.arguments.value("profile") ?? run.environment["COUNTERSIGN_PROFILE"] ?? "default"
-        let (profile, key) = try ProfileFolder(name, run.environment).read()
+        let name = ClientDesk.profileName(run)
+        let folder = try ProfileFolder(name, run.environment)
+        let (profile, key) = try folder.read()
         let (origin, _) = try Origin.split(profile.url)
         var draft = try draft(run, to: origin)
         let scheme = try run.schemeName(default: profile.scheme)
+        if scheme == .messageSignatures, profile.scheme == scheme, !run.arguments.has("as-release") {
+            let shown = ShownAnswer { Answer(run, .toVerify, showing: .refusalsLast) }
+            let desk = try ClientDesk(name: name, folder: folder, profile, key, shown: shown)
+            if try desk.login() != nil { return try SessionRequest(run: run, desk: desk, shown: shown).send(draft) }
+        }
         var credentials = Credentials(
             keyID: profile.keyID, key: key, platform: profile.platform, version: profile.version,
             timezoneOffset: profile.timezoneOffset)
         Signing.setScope(of: &credentials, run)
         try Signing.sign(&draft, scheme, credentials, at: run.now, nonce: Nonce.make(for: scheme))
-        if run.arguments.has("dry-run") {
-            if run.arguments.has("json") {
-                try run.console.print(Signing.json(draft).prettyText)
-            } else {
-                try run.console.write(draft.wire)
-            }
-            return .success
-        }
+        if run.arguments.has("dry-run") { return try show(draft, run) }
         let trust = Transfer.Trust(pins: profile.pins, certificates: profile.certificates)
         let answer = Answer(run, scheme == .messageSignatures ? .toVerify : .beginning)
-        let status = try Transfer.run(
-            draft, to: origin, trust: trust,
-            into: Transfer.Receiver(
-                head: { (bytes) throws(Fault) in try answer.take(head: bytes) },
-                body: { (bytes) throws(Fault) in try answer.take(body: bytes) }))
+        let status: Int
+        do throws(Transfer.Failure) {
+            status = try Transfer.run(
+                draft, to: origin, trust: trust,
+                into: Transfer.Receiver(
+                    head: { (bytes) throws(Fault) in try answer.take(head: bytes) },
+                    body: { (bytes) throws(Fault) in try answer.take(body: bytes) }))
+        } catch {
+            throw error.fault
+        }
         try answer.finish(status)
-        if scheme == .messageSignatures, try !isOurs(answer.response(status), to: draft, profile, credentials, run) {
+        if scheme == .messageSignatures, try !isOurs(answer.response(status), to: draft, profile, run) {
             return .failed
         }
         return status >= 400 || (scheme == .formMD5 && answer.isLegacyError) ? .failed : .success
     }
 
+    static func show(_ draft: Draft, _ run: Invocation) throws(Fault) -> ExitStatus {
+        if run.arguments.has("json") {
+            try run.console.print(Signing.json(draft).prettyText)
+        } else {
+            try run.console.write(draft.wire)
+        }
+        return .success
+    }
+
     /// False where the answer bears a signature that is wrong. What cannot be judged is said, and let by.
     private static func isOurs(
-        _ response: Response?, to draft: Draft, _ profile: Profile, _ credentials: Credentials, _ run: Invocation
+        _ response: Response?, to draft: Draft, _ profile: Profile, _ run: Invocation
     ) throws(Fault) -> Bool {
         guard let response else {
             run.console.note("note: the answer is too long for its signature to be looked at")
             return true
         }
         guard let authorityID = KeyID(MessageSignatures.authorityKeyID) else { return true }
-        var keys = [credentials.keyID: credentials.key]
+        // The release's own key is not among them: an answer under it could be from anybody who has the app.
+        var keys: [KeyID: SigningKey] = [:]
         do {
             if let bytes = profile.authorityKey { keys[authorityID] = SigningKey(try PublicKey(ed25519: bytes)) }
             let finding = try VerifyAnswer(keys)(response, to: draft.request())

@@ -17,6 +17,13 @@ enum Moment {
         return seconds
     }
 
+    /// As people read it: `2027-01-31 12:00:00 UTC`.
+    static func text(_ seconds: Int64) -> String {
+        guard (0..<253_402_300_800).contains(seconds) else { return "\(seconds)" }
+        let text = CivilTime(seconds: seconds).description
+        return "\(text.prefix(10)) \(text.dropFirst(11)) UTC"
+    }
+
     /// `2027-01-31T12:00:00Z`, or with an offset such as `+08:00` in the place of `Z`. Source: RFC 3339 §5.6, without
     /// fractions.
     private static func internetTime(_ text: String) -> Int64? {

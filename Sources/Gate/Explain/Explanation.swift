@@ -41,6 +41,8 @@ package struct Explanation: Sendable {
         /// Whole Unix seconds to judge by; nil where freshness is not asked about.
         package var at: Int64?
         package var policy: Policy
+        /// Whose key it is, where it is a session's: its requests name their release beside it.
+        var session: Session?
         /// Why the gate refused it; nil where nobody has asked it. It knows more: what was seen before, and what an app
         /// allows.
         package var refusal: Refusal?
@@ -60,7 +62,7 @@ package struct Explanation: Sendable {
         do throws(Refusal) {
             try judge(request, question, schemes)
             if let refusal = question.refusal {
-                cause = Cause.ofRule(refusal)
+                cause = cause ?? Cause.ofRule(refusal)
                 throw refusal
             }
             add("verdict", "accepted")
@@ -92,6 +94,7 @@ package struct Explanation: Sendable {
             cause = Mistake.ofBody(Draft(request), claim.body)
             throw error
         }
+        if let session = question.session { cause = Cause.ofRelease(named: claim, beside: session, question) }
         guard let now = question.at else { return }
         let allowance = Allowance(question.policy, question.scheme)
         do throws(Refusal) {

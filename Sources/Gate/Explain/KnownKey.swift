@@ -6,6 +6,11 @@ package struct KnownKey: Sendable {
     let key: SigningKey
     let cause: Cause
 
+    init(_ key: SigningKey, _ cause: Cause) {
+        self.key = key
+        self.cause = cause
+    }
+
     /// Another release of the same app.
     package init(of release: ReleaseKey) {
         key = release.key

@@ -10,12 +10,21 @@ package protocol ReplayGuard: Sendable {
 
 /// What makes a request the same as another: one key, one scheme, one replay key.
 package struct ReplayEntry: Sendable {
+    /// Within which the replay key is used once: a release's key id, or what stands for a session in all its epochs.
     package let keyID: KeyID
     package let scheme: SchemeName
     package let replayKey: Claim.ReplayKey
     /// Whole Unix seconds.
     package let created: Int64
     package let now: Int64
+
+    package init(keyID: KeyID, scheme: SchemeName, replayKey: Claim.ReplayKey, created: Int64, now: Int64) {
+        self.keyID = keyID
+        self.scheme = scheme
+        self.replayKey = replayKey
+        self.created = created
+        self.now = now
+    }
 }
 
 extension ReplayGuard {
@@ -31,7 +40,7 @@ extension ReplayGuard {
 
 extension ReplayEntry {
     fileprivate init(_ fresh: borrowing Fresh, _ key: Claim.ReplayKey) {
-        keyID = fresh.release.id
+        keyID = fresh.scope
         scheme = fresh.release.scheme
         replayKey = key
         created = fresh.created ?? fresh.now

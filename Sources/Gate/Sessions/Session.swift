@@ -10,8 +10,18 @@ package final class Session: Sendable {
         case bearer
     }
 
+    /// Which of a session's keys, or of a bearer's tokens.
+    package enum Edition: Sendable {
+        case current
+        /// A refresh made it, and its first use will show that the client has it.
+        case offered
+        /// The one before the current one: for requests that were on their way.
+        case previous
+    }
+
     package let id: SessionID
     package let kind: Kind
+    package let edition: Edition
     /// Which edition of its key the request names; 0 for bearers.
     package let epoch: UInt32
     package let account: AccountIdentity
@@ -19,12 +29,14 @@ package final class Session: Sendable {
     package let platform: String
     /// From then on requests under this token are refused as `token-expired`: whole Unix seconds.
     package let expires: Int64
+    /// From then on the session has ended, unless it is renewed before: whole Unix seconds.
+    package let idleEnd: Int64
     /// Set once the session is over; its key is kept for a while, so that only its holder is told why.
     package let end: SessionEnd?
 
     package init(
         id: SessionID, kind: Kind, epoch: UInt32, account: AccountIdentity, app: String, platform: String,
-        expires: Int64, end: SessionEnd? = nil
+        edition: Edition = .current, expires: Int64, idleEnd: Int64 = .max, end: SessionEnd? = nil
     ) {
         self.id = id
         self.kind = kind
@@ -32,7 +44,9 @@ package final class Session: Sendable {
         self.account = account
         self.app = app
         self.platform = platform
+        self.edition = edition
         self.expires = expires
+        self.idleEnd = idleEnd
         self.end = end
     }
 }

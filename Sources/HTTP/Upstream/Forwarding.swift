@@ -7,8 +7,12 @@ package struct Forwarding {
     package var fields: UInt128
     /// Field lines of our own, each with its CRLF.
     package var added: [UInt8]
+    /// The same, for the answer on its way back.
+    package var addedToAnswer: [UInt8] = []
     /// For a body that streams: sees every byte, and decides before the last ones go.
     package var inspector: (any BodyInspector)?
+    /// Sees the answer, and whether there can be one.
+    package var observer: (any AnswerObserver)?
 
     package init(fields: UInt128, added: [UInt8], inspector: (any BodyInspector)? = nil) {
         self.fields = fields

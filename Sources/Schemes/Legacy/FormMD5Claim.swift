@@ -30,6 +30,8 @@ enum FormMD5Claim {
         claim.replay = .nonce(replayKey)
         claim.platform = platform
         claim.version = version
+        claim.token = base.token
+        claim.userID = base.userID
         return claim
     }
 
@@ -39,7 +41,7 @@ enum FormMD5Claim {
         return Claim.ReplayKey(rand)
     }
 
-    /// The values of the parameters that every call has.
+    /// The values of the parameters that every call has, and of those that calls of a session have.
     private struct Base {
         var appID: Slice?
         var plat: Slice?
@@ -48,6 +50,8 @@ enum FormMD5Claim {
         var timestamp: Slice?
         var sign: Slice?
         var privateKey: Slice?
+        var token: Slice?
+        var userID: Slice?
 
         mutating func note(_ parameter: FormParameter, _ text: borrowing Span<UInt8>) {
             let name = text.extracting(parameter.name.range)
@@ -57,7 +61,10 @@ enum FormMD5Claim {
                 if name.matches("plat") { plat = parameter.value }
                 if name.matches("rand") { rand = parameter.value }
                 if name.matches("sign") { sign = parameter.value }
-            case 6: if name.matches("app_id") { appID = parameter.value }
+            case 5: if name.matches("token") { token = parameter.value }
+            case 6:
+                if name.matches("app_id") { appID = parameter.value }
+                if name.matches("userId") { userID = parameter.value }
             case 9: if name.matches("timestamp") { timestamp = parameter.value }
             case 11: if name.matches("private_key") { privateKey = parameter.value }
             default: break

@@ -6,25 +6,48 @@ extension MessageSignatures {
     /// The `keyid` of the deployment's own answer key.
     package static let authorityKeyID = "authority"
 
-    private static let answerComponents = #"("@status" "content-digest" "signature";req "signature-input";req)"#
+    /// What an answer's signature binds it to.
+    package enum Binding: Sendable {
+        /// The signature of the request that is answered.
+        case request
+        /// Nothing but its own content, in which the caller then finds what he asked with.
+        case content
+    }
 
-    /// The fields that sign an answer: `Content-Digest`, `Signature-Input` and `Signature`. `at` is in whole Unix seconds.
-    /// Nil where the request bears no signature, to which the answer could be bound.
+    /// The fields that sign an answer: `Content-Digest`, `Signature-Input` and `Signature`. `fields` of the answer are covered
+    /// too. `at` is in whole Unix seconds. Nil where the request bears no signature, to which the answer could be bound.
     package func sign(
-        status: Int, body: [UInt8], answering request: Request, as credentials: Credentials, at: Int64
+        status: Int, body: [UInt8], alsoCovering fields: [Draft.Field] = [], answering request: Request,
+        as credentials: Credentials, at: Int64
     ) throws(Refusal) -> [Draft.Field]? {
         guard request.names.contains(.signature), request.names.contains(.signatureInput) else { return nil }
+        return try sign(status, body, fields, .request, request, credentials, at)
+    }
+
+    /// The same for an answer that is bound by what it says, whatever the request was.
+    package func sign(
+        status: Int, body: [UInt8], alsoCovering fields: [Draft.Field] = [], as credentials: Credentials, at: Int64
+    ) throws(Refusal) -> [Draft.Field]? {
+        try sign(status, body, fields, .content, Request(), credentials, at)
+    }
+
+    private func sign(
+        _ status: Int, _ body: [UInt8], _ own: [Draft.Field], _ binding: Binding, _ request: Request,
+        _ credentials: Credentials, _ at: Int64
+    ) throws(Refusal) -> [Draft.Field]? {
         let key = credentials.key
+        var components = ["\"@status\"", "\"content-digest\""] + own.map { "\"\($0.name.lowercased())\"" }
+        if binding == .request { components += ["\"signature\";req", "\"signature-input\";req"] }
         let parameters =
             "created=\(at);keyid=\"\(credentials.keyID.quotable)\";alg=\"\(key.algorithm.rawValue)\";tag=\"countersign\""
         var fields = [
             Draft.Field("Content-Digest", ContentDigest.value(for: body.span)),
-            Draft.Field("Signature-Input", "answer=\(MessageSignatures.answerComponents);\(parameters)"),
+            Draft.Field("Signature-Input", "answer=(\(components.joined(separator: " ")));\(parameters)"),
             Draft.Field("Signature", "answer=::"),
         ]
         var workspace = Workspace()
-        let response = Response(status: status, fields: fields, body: body)
-        guard try claim(in: response, to: request, &workspace) != nil else { return nil }
+        let response = Response(status: status, fields: own + fields, body: body)
+        guard try claim(in: response, to: request, bound: binding, &workspace) != nil else { return nil }
         let signature = try key.sign(workspace.text)
         fields[2] = Draft.Field("Signature", "answer=:\(Base64.encode(signature.span, .standard)):")
         return fields
@@ -32,7 +55,7 @@ extension MessageSignatures {
 
     /// Reads an answer's signature and leaves its base in `workspace.text`. Nil where the answer bears none with our tag.
     package func claim(
-        in response: Response, to request: Request, _ workspace: inout Workspace
+        in response: Response, to request: Request, bound binding: Binding = .request, _ workspace: inout Workspace
     ) throws(Refusal) -> Claim? {
         let message = response.message
         guard message.fields.count <= FieldSet.limit else { throw Refusal(.malformed, "more than 128 fields") }
@@ -48,8 +71,9 @@ extension MessageSignatures {
         claim.created = input.created.map(Claim.Created.unix) ?? .unsigned
         claim.expires = input.expires
         let bound = try bindings(of: response, to: request, &workspace)
-        guard bound == .all else {
-            throw Refusal(.badSignature, "the answer's signature does not cover \(bound.missing)")
+        guard bound.isSuperset(of: binding.least) else {
+            throw Refusal(
+                .badSignature, "the answer's signature does not cover \(binding.least.subtracting(bound).names)")
         }
         let digest = try ContentDigest.read(message)
         guard digest.sha256 != nil || digest.sha512 != nil else {
@@ -95,14 +119,23 @@ extension MessageSignatures {
         static let digest = Bindings(rawValue: 2)
         static let signature = Bindings(rawValue: 4)
         static let input = Bindings(rawValue: 8)
-        static let all: Bindings = [.status, .digest, .signature, .input]
 
-        var missing: String {
+        var names: String {
             let names: [(Bindings, String)] = [
                 (.status, "\"@status\""), (.digest, "\"content-digest\""), (.signature, "\"signature\";req"),
                 (.input, "\"signature-input\";req"),
             ]
-            return names.filter { !contains($0.0) }.map(\.1).joined(separator: ", ")
+            return names.filter { contains($0.0) }.map(\.1).joined(separator: ", ")
+        }
+    }
+}
+
+extension MessageSignatures.Binding {
+    /// What must be covered at the least.
+    fileprivate var least: MessageSignatures.Bindings {
+        switch self {
+        case .request: [.status, .digest, .signature, .input]
+        case .content: [.status, .digest]
         }
     }
 }

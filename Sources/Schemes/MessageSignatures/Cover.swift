@@ -48,6 +48,7 @@ extension MessageSignatures {
             }
         }
         claim.coveredFields = .only(covered)
+        if claim.holder != .release { claim.release = seen.releaseID(in: request) }
         claim.shortfalls = seen.shortfalls(of: request, claim)
         if let digest = seen.contentDigest ? try ContentDigest.read(request) : nil {
             if digest.sha256 != nil || digest.sha512 != nil {

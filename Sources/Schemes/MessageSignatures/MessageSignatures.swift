@@ -46,6 +46,7 @@ package struct MessageSignatures: Scheme {
         }
         let signature = try MessageSignatures.signature(labelled: input.label, in: request, &workspace)
         var claim = Claim(scheme: name, keyID: keyID, algorithm: .ofKey, mac: signature.short)
+        claim.holder = Claim.Holder(of: keyID)
         claim.longSignature = signature.long
         claim.namedAlgorithm = try input.namedAlgorithm(in: request)
         claim.label = input.label
@@ -72,5 +73,16 @@ extension SignatureInput {
             throw Refusal(.badSignature, "alg: the message says \"\(name.text)\", which no key here is for")
         }
         return known
+    }
+}
+
+extension Claim.Holder {
+    /// Source: docs/protocol.md, "Sessions".
+    init(of keyID: KeyID) {
+        guard SessionToken.begins(keyID.bytes) else {
+            self = .release
+            return
+        }
+        self = SessionToken(keyID.bytes).map { .session($0) } ?? .nobody
     }
 }

@@ -31,7 +31,9 @@ struct Seen {
         require(.query, .query)
         if release == nil {
             lacking.insert(.release)
-        } else if !isRelease(claim.keyID, request) {
+        } else if claim.release == nil {
+            lacking.insert(.callingRelease)
+        } else if claim.holder == .release, releaseID(in: request) != claim.keyID {
             lacking.insert(.releaseValue)
         }
         if !contentType, request.names.contains(.contentType) { lacking.insert(.contentType) }
@@ -41,9 +43,9 @@ struct Seen {
         return lacking
     }
 
-    private func isRelease(_ keyID: KeyID, _ request: Request) -> Bool {
-        guard let release, release.lines == 1 else { return false }
-        let value = request.fields[Int(release.firstLine)].value
-        return request.head.span.extracting(value.range).matches(keyID.bytes)
+    /// What the covered `countersign-release` names; nil where it is not covered, not sent once, or no key id.
+    func releaseID(in request: Request) -> KeyID? {
+        guard let release, release.lines == 1 else { return nil }
+        return KeyID(request.head.span.extracting(request.fields[Int(release.firstLine)].value.range))
     }
 }

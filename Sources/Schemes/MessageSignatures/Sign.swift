@@ -4,7 +4,7 @@ import CountersignWire
 extension MessageSignatures {
     /// Covers everything that reaches the other end: what proxies add or change on the way is left out.
     package func sign(_ draft: inout Draft, as credentials: Credentials, at: Int64, nonce: String) throws(Refusal) {
-        draft.set("Countersign-Release", credentials.keyID.description)
+        draft.set("Countersign-Release", (credentials.release ?? credentials.keyID).description)
         if !draft.body.isEmpty { draft.set("Content-Digest", ContentDigest.value(for: draft.body.span)) }
         let algorithm = credentials.key.algorithm.rawValue
         var names = ["@method", "@authority", "@path", "@query"]

@@ -29,6 +29,8 @@ public struct Configuration: Sendable, Equatable {
     public var limits = Limits()
     /// How long anything may take.
     public var deadlines = Deadlines()
+    /// How often passwords may be guessed, and what logins may take.
+    public var logins = LoginSettings()
     /// Where the line of each request goes.
     public var log = LogTarget.standardError
 

@@ -41,7 +41,7 @@ struct RouteCall: Sendable {
 struct RouteAnswer: Sendable {
     var answer: Answer
     /// Signs the answer in place of the key that its caller signed with: that of a session which this very answer begins or
-    /// renews.
+    /// renews, or the authority's for an answer that is to be believed although its request bears no signature.
     var signer: Credentials?
 
     init(_ answer: Answer) { self.answer = answer }

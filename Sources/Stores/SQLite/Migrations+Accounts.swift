@@ -66,6 +66,8 @@ extension Migrations {
             token_expires INTEGER,
             previous_token_hash BLOB,
             login_token_hash BLOB,
+            token_issued INTEGER,
+            previous_login_token_hash BLOB,
             CHECK ((ended_at IS NULL) = (end_reason IS NULL)),
             CHECK ((signing_key IS NULL) <> (token_hash IS NULL))
         ) STRICT;

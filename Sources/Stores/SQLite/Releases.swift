@@ -65,29 +65,16 @@ extension SQLiteStore {
             let added = try database.run(
                 """
                 INSERT INTO release
-                    (key_id, app, platform, version, scheme, sealed_secret, created, retired_at, update_url,
-                    sealed_next_secret)
-                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
+                    (key_id, app, platform, version, scheme, sealed_secret, created, sealed_next_secret)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
                 """,
                 .text(release.id.description), .text(release.app.description), .text(release.platform.description),
                 .text(release.version.description), .text(release.scheme.rawValue), .blob(release.sealedSecret),
-                .integer(release.created), release.retirement.map { .integer($0.at) } ?? .null,
-                release.retirement.map { .text($0.updateURL) } ?? .null,
-                release.sealedNextSecret.map { .blob($0) } ?? .null)
+                .integer(release.created), release.sealedNextSecret.map { .blob($0) } ?? .null)
             guard added == 1 else { return .taken }
+            if let retirement = release.retirement { _ = try SQLiteStore.set(retirement, of: release.id, in: database) }
             for (name, text) in release.settings { try SQLiteStore.set(name, text, of: release.id, in: database) }
             return .yes
-        }
-    }
-
-    package func retire(
-        _ id: KeyID, _ retirement: ReleaseKey.Retirement, recording draft: AuditDraft
-    ) throws(Fault) -> Changed {
-        try change(recording: draft) { (database) throws(Fault) in
-            let changed = try database.run(
-                "UPDATE release SET retired_at = ?, update_url = ? WHERE key_id = ?",
-                .integer(retirement.at), .text(retirement.updateURL), .text(id.description))
-            return changed == 1 ? .yes : .missing
         }
     }
 }

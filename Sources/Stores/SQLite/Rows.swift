@@ -27,10 +27,11 @@ enum Rows {
             ($0.text(0), $0.text(1), $0.text(2))
         }
         for (id, name, text) in rows { settings[id, default: [:]][name] = text }
+        let rollouts = try rollouts(database)
         return try database.rows(
             """
             SELECT key_id, app, platform, version, scheme, sealed_secret, created, retired_at, update_url,
-                sealed_next_secret
+                sealed_next_secret, warn_at, read_only_at
             FROM release ORDER BY app, platform, number
             """
         ) { (row) throws(Fault) in
@@ -41,6 +42,9 @@ enum Rows {
                 id: id, app: app, platform: platform, version: version, scheme: scheme, sealedSecret: row.blob(5),
                 created: row.integer(6),
                 retirement: row.isNull(7) ? nil : ReleaseKey.Retirement(at: row.integer(7), updateURL: row.text(8)))
+            release.retirement?.warnAt = row.isNull(10) ? nil : row.integer(10)
+            release.retirement?.readOnlyAt = row.isNull(11) ? nil : row.integer(11)
+            release.retirement?.rollout = rollouts[row.text(0)] ?? []
             release.sealedNextSecret = row.isNull(9) ? nil : row.blob(9)
             release.settings = settings[row.text(0)] ?? [:]
             return release

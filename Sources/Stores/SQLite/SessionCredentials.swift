@@ -1,9 +1,10 @@
 import CountersignAuthority
 
-/// What a session's requests are proved by, as the fourteen columns from `signing_key` to `login_token_hash`.
+/// What a session's requests are proved by, as the sixteen columns from `signing_key` to
+/// `previous_login_token_hash`.
 enum SessionCredentials {
     private static let nullDevice = [SQLValue](repeating: .null, count: 10)
-    private static let nullBearer = [SQLValue](repeating: .null, count: 4)
+    private static let nullBearer = [SQLValue](repeating: .null, count: 6)
 
     static func values(_ credentials: StoredSession.Credentials) -> [SQLValue] {
         switch credentials {
@@ -18,7 +19,7 @@ enum SessionCredentials {
         case .bearer(let bearer):
             return nullDevice + [
                 .blob(bearer.tokenHash), .integer(bearer.tokenExpires), .optional(bearer.previousTokenHash),
-                .blob(bearer.loginTokenHash),
+                .blob(bearer.loginTokenHash), .integer(bearer.issued), .optional(bearer.previousLoginTokenHash),
             ]
         }
     }
@@ -27,9 +28,10 @@ enum SessionCredentials {
     static func read(_ row: borrowing Statement, from first: Int32) -> StoredSession.Credentials? {
         guard row.isNull(first) else { return device(row, first).map { .device($0) } }
         var bearer = BearerCredentials(
-            tokenHash: row.blob(first + 10), tokenExpires: row.integer(first + 11),
+            tokenHash: row.blob(first + 10), tokenExpires: row.integer(first + 11), issued: row.integer(first + 14),
             loginTokenHash: row.blob(first + 13))
         bearer.previousTokenHash = row.isNull(first + 12) ? nil : row.blob(first + 12)
+        bearer.previousLoginTokenHash = row.isNull(first + 15) ? nil : row.blob(first + 15)
         return .bearer(bearer)
     }
 

@@ -11,7 +11,7 @@ enum SessionRows {
         session.signing_key, session.agreement_key, session.epoch, session.epoch_began, session.sealed_root,
         session.sealed_previous_root, session.attempts, session.next_sealed_root, session.next_ephemeral,
         session.next_attempts, session.token_hash, session.token_expires, session.previous_token_hash,
-        session.login_token_hash
+        session.login_token_hash, session.token_issued, session.previous_login_token_hash
         """
 
     static let select = select(from: "session")
@@ -71,8 +71,8 @@ enum SessionRows {
                 change, id, account, app, platform, device_class, device_name, created, used, ended_at, end_reason,
                 ended_by, signing_key, agreement_key, epoch, epoch_began, sealed_root, sealed_previous_root, attempts,
                 next_sealed_root, next_ephemeral, next_attempts, token_hash, token_expires, previous_token_hash,
-                login_token_hash)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                login_token_hash, token_issued, previous_login_token_hash)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """,
             [
                 .integer(session.change), .blob(session.id.bytes), .integer(session.account),
@@ -90,7 +90,8 @@ enum SessionRows {
             UPDATE session SET
                 signing_key = ?, agreement_key = ?, epoch = ?, epoch_began = ?, sealed_root = ?,
                 sealed_previous_root = ?, attempts = ?, next_sealed_root = ?, next_ephemeral = ?, next_attempts = ?,
-                token_hash = ?, token_expires = ?, previous_token_hash = ?, login_token_hash = ?, change = ?, used = ?
+                token_hash = ?, token_expires = ?, previous_token_hash = ?, login_token_hash = ?, token_issued = ?,
+                previous_login_token_hash = ?, change = ?, used = ?
             WHERE id = ?
             """,
             SessionCredentials.values(session.credentials) + [

@@ -36,7 +36,7 @@ package struct LegacyCredential: Sendable, Equatable {
         do {
             return try masterKey.open(sealed, as: account.binding(for: rung))
         } catch {
-            throw Fault(.failed, "account \(account.row): its sealed legacy credential does not open")
+            throw Fault(.failed, "account \(account.name): its sealed legacy credential does not open")
         }
     }
 }
@@ -45,23 +45,24 @@ package struct LegacyCredential: Sendable, Equatable {
 package struct LegacyAccountID: Sendable, Hashable {
     /// The app's name; empty, which no app's is, for rows that stand in for nobody.
     let app: String
-    /// The account's row, which never changes, as its name might.
-    package let row: String
+    /// The account's name: it never changes, is nobody else's even once the account is removed, and is known before there is
+    /// a row.
+    let name: String
 
-    package init(app: AppName, row: String) {
+    package init(app: AppName, name: AccountName) {
         self.app = app.description
-        self.row = row
+        self.name = name.description
     }
 
     private init(decoyOn rung: Rung) {
         app = ""
-        row = "decoy of \(rung.rawValue)"
+        name = "decoy of \(rung.rawValue)"
     }
 
     static func decoy(on rung: Rung) -> LegacyAccountID { LegacyAccountID(decoyOn: rung) }
 
     /// The rung is bound too: a value of the last rung must not be taken for a hash, nor the other way round.
     fileprivate func binding(for rung: Rung) -> SealBinding {
-        SealBinding(kind: "legacy-credential-\(rung.rawValue)", app: app, row: row)
+        SealBinding(kind: "legacy-credential-\(rung.rawValue)", app: app, row: name)
     }
 }

@@ -20,7 +20,7 @@ package struct MinuteUse: Sendable, Hashable {
     /// send the same in the same minute.
     package var replayKey: ShortBytes {
         var hash = SHA256()
-        for part in ["countersign/1 minute use", account.app, account.row, "\(minute.number)"] {
+        for part in ["countersign/1 minute use", account.app, account.name, "\(minute.number)"] {
             let bytes = Array(part.utf8)
             // Lengths first: no two uses are spelled alike.
             hash.update(Array("\(bytes.count):".utf8).span)

@@ -1,4 +1,3 @@
-import CountersignSchemes
 import CountersignSeal
 import CountersignWire
 
@@ -6,7 +5,8 @@ import CountersignWire
 package struct VerifyAnswer: Sendable {
     private let keys: [KeyID: SigningKey]
 
-    /// The keys that answers may be signed with: the caller's own, and the authority's.
+    /// The keys that answers may be signed with: a session's own, and the authority's. Never a release's
+    /// secret: whoever has the app has it.
     package init(_ keys: [KeyID: SigningKey]) { self.keys = keys }
 
     package enum Finding: Sendable, Equatable {
@@ -17,14 +17,19 @@ package struct VerifyAnswer: Sendable {
     }
 
     /// Throws where the signature is wrong, names a key that is not known, leaves out what binds it, or is of another body.
-    /// Its age is not judged: it is bound to a request that was signed once, with a nonce.
-    package func callAsFunction(_ response: Response, to request: Request) throws(Refusal) -> Finding {
+    /// Its age is not judged: it is bound to a request that was signed once, with a nonce. One that is bound by its content
+    /// needs no request; who asked compares what it says.
+    package func callAsFunction(
+        _ response: Response, to request: Request = Request(), bound binding: MessageSignatures.Binding = .request
+    ) throws(Refusal) -> Finding {
         var workspace = Workspace()
-        guard let claim = try MessageSignatures().claim(in: response, to: request, &workspace) else { return .unsigned }
+        guard let claim = try MessageSignatures().claim(in: response, to: request, bound: binding, &workspace) else {
+            return .unsigned
+        }
         guard let key = keys[claim.keyID] else {
             throw Refusal(.unknownKey, "the answer names key \(claim.keyID), which is not known here")
         }
-        guard Verify.compare(claim, key, workspace) == .equal else {
+        guard claim.compare(with: key, workspace) == .equal else {
             throw Refusal(.badSignature, "the answer's signature does not hold")
         }
         try claim.body.check(response.message.body.span)

@@ -1,4 +1,3 @@
-import CountersignSchemes
 import CountersignSeal
 import CountersignWire
 
@@ -48,7 +47,7 @@ package struct BodyDigest: ~Copyable, Sendable {
 
 extension BodyExpectation {
     /// Checks a body that is held whole.
-    func check(_ body: Span<UInt8>) throws(Refusal) {
+    package func check(_ body: Span<UInt8>) throws(Refusal) {
         switch self {
         case .inSignature, .anything, .leftOpen: return
         case .unsigned:

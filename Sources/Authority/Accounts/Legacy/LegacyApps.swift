@@ -1,0 +1,93 @@
+import CountersignGate
+import CountersignSchemes
+import CountersignSeal
+import CountersignWire
+
+/// The apps whose old clients sign in here, in memory, their sealed settings opened once for each change of any app. A change
+/// made by another process is seen by the next login.
+///
+/// Safe to share: `snapshot` is read and replaced under `lock` only.
+package final class LegacyApps: @unchecked Sendable {
+    private struct Snapshot {
+        var apps: [LegacyApp]
+        var generation: UInt64
+    }
+
+    private let deployment: Deployment
+    private let lock = ReadWriteLock()
+    private var snapshot: Snapshot
+    /// Lets one reload at a time.
+    private let reloading = ReadWriteLock()
+
+    package init(_ deployment: Deployment) throws(Fault) {
+        self.deployment = deployment
+        snapshot = try LegacyApps.load(deployment)
+    }
+
+    /// Whether any app's policy has `legacy-login`. Without one, the login paths are paths like any other.
+    package func areThere() throws(Fault) -> Bool { try !current().isEmpty }
+
+    /// The app of that name; nil where its policy does not have `legacy-login`.
+    package func app(named name: String) throws(Fault) -> LegacyApp? {
+        try current().first { $0.name.description == name }
+    }
+
+    /// Whose an unsigned login is that came to `host`, in lower case and without a port: the app whose `legacy-host` this is,
+    /// else the only one there is. Nil where that does not say.
+    package func app(at host: String) throws(Fault) -> LegacyApp? {
+        let apps = try current()
+        let named = apps.filter { $0.policy.legacyHost == host }
+        if named.count == 1 { return named[0] }
+        return named.isEmpty && apps.count == 1 ? apps[0] : nil
+    }
+
+    /// Where the store cannot be read after a change it fails closed: the change may have closed the ladder.
+    private func current() throws(Fault) -> [LegacyApp] {
+        let generation = deployment.generation.current
+        let (isCurrent, apps) = lock.read { (snapshot.generation == generation, snapshot.apps) }
+        if isCurrent { return apps }
+        return try reloading.write { () throws(Fault) in
+            let held = lock.read { snapshot }
+            guard held.generation != deployment.generation.current else { return held.apps }
+            let fresh = try LegacyApps.load(deployment)
+            lock.write { snapshot = fresh }
+            return fresh.apps
+        }
+    }
+
+    /// The generation is read before the store: a change that comes between the two is then loaded twice, never missed.
+    private static func load(_ deployment: Deployment) throws(Fault) -> Snapshot {
+        let generation = deployment.generation.current
+        var apps: [LegacyApp] = []
+        for app in try deployment.store.apps() {
+            let policy = try app.policy()
+            guard policy.legacyLogin == .allowed else { continue }
+            apps.append(LegacyApp(name: app.name, policy: policy, ladder: try deployment.ladder(of: app, policy)))
+        }
+        return Snapshot(apps: apps, generation: generation)
+    }
+}
+
+/// An app whose old clients sign in here.
+package struct LegacyApp: Sendable {
+    package let name: AppName
+    package let policy: Policy
+    package let ladder: LadderSettings
+}
+
+extension Deployment {
+    /// What an app's clients have built in for the ladder, opened.
+    package func ladder(of app: App, _ policy: Policy) throws(Fault) -> LadderSettings {
+        LadderSettings(
+            salt: try opened("legacy-salt", of: app), key: try opened("legacy-key", of: app),
+            timezoneOffset: policy.timezoneOffset)
+    }
+
+    private func opened(_ name: String, of app: App) throws(Fault) -> Secret? {
+        guard case .sealed(let sealed) = app.settings[name] else { return nil }
+        guard let secret = open(sealed, as: .policy(name, of: app.name)) else {
+            throw Fault(.failed, "app \(app.name): policy \(name): its sealed value does not open; the row was altered")
+        }
+        return secret
+    }
+}

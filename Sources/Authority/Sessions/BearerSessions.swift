@@ -1,0 +1,143 @@
+import CountersignGate
+import CountersignHandshake
+import CountersignSeal
+import CountersignWire
+
+/// Sessions of tokens that are sent, for clients without OPAQUE: how they begin and go on. Source: docs/protocol.md, "Bearer
+/// sessions"; decision 0018.
+package final class BearerSessions: Sendable {
+    /// Seconds within which the same login token gets the same answer once more: many requests that fail at once may each
+    /// ask for a new token, and an answer may get lost.
+    package static let sameAnswerSeconds: Int64 = 10
+
+    private let deployment: Deployment
+    private let key: HMACSHA256
+    private let writer: any StoreWriter
+    /// Told of each session that changed, once that is durable: what serves requests from memory.
+    private let changed: @Sendable ([StoredSession]) -> Void
+    private let random: any RandomSource
+
+    /// Makes the deployment's key where it has none yet.
+    package init(
+        _ deployment: Deployment, _ writer: any StoreWriter, random: any RandomSource = SystemRandom(),
+        changed: @escaping @Sendable ([StoredSession]) -> Void
+    ) throws(Fault) {
+        self.deployment = deployment
+        self.key = try deployment.bearerKey()
+        self.writer = writer
+        self.random = random
+        self.changed = changed
+    }
+
+    /// Begins a session for who has just proved the account's password, and ends those that its slot has no room for. Nil
+    /// where the account has been locked, removed or given another credential meanwhile. `now` is whole Unix seconds.
+    nonisolated(nonsending) package func open(
+        _ login: BearerLogin, _ policy: Policy, at now: Int64
+    ) async throws(Refusal) -> BearerGrant? {
+        let loginToken = LoginToken(random: random)
+        guard let token = loginToken.token(issued: now, under: key) else { throw BearerSessions.noSession }
+        let session = StoredSession(
+            id: token.session, account: login.account, app: login.app, platform: login.platform,
+            deviceClass: login.deviceClass, deviceName: login.deviceName, created: now,
+            credentials: .bearer(
+                BearerCredentials(
+                    tokenHash: token.hash, tokenExpires: now + policy.tokenLifetime, issued: now,
+                    loginTokenHash: loginToken.hash)))
+        let slots = policy.slots
+        let opened = try await writer.write { (store) throws(Fault) in
+            try store.open(session, proving: login.credential, slots: slots, at: now)
+        }
+        guard case .yes(let stored, let ended) = opened else { return nil }
+        changed([stored] + ended)
+        return BearerGrant(stored, token, loginToken, policy)
+    }
+
+    /// New tokens for who holds the login token of one of this app's sessions. Refused as `session-ended` where that is over, or
+    /// never was.
+    nonisolated(nonsending) package func renew(
+        _ loginToken: LoginToken, of app: AppName, _ policy: Policy, _ habit: BearerRenewal.Habit, at now: Int64
+    ) async throws(Refusal) -> BearerGrant {
+        guard let id = loginToken.session else { throw BearerSessions.noSession }
+        let renewal = BearerRenewal(
+            presented: loginToken, habit: habit, lifetime: policy.tokenLifetime, idle: policy.sessionIdle, now: now,
+            key: key)
+        let reuse = deployment.recording(.sessionReuse, .session(id, of: app), by: .server)
+        let outcome = try await writer.write { (store) throws(Fault) in
+            try renewal.run(id, of: app, in: store, recording: reuse)
+        }
+        switch outcome {
+        case .renewed(let session, let token, let loginToken):
+            changed([session])
+            return BearerGrant(session, token, loginToken, policy)
+        case .ended(let session, let end):
+            changed([session])
+            throw Refusal(.sessionEnded, "the session ended: \(end.reason.rawValue)")
+        case .none: throw BearerSessions.noSession
+        }
+    }
+
+    /// The session's token was used, so its client has it: from now on the login token before is a reuse. Nobody waits for it.
+    package func confirm(_ id: SessionID, at now: Int64) {
+        let changed = changed
+        writer.writeLater { (store) throws(Fault) in
+            guard let session = try store.session(id), session.end == nil, case .bearer(let old) = session.credentials,
+                old.previousLoginTokenHash != nil
+            else { return }
+            var next = old
+            next.previousLoginTokenHash = nil
+            // Where somebody else was first, there is nothing left to confirm, or another's use will.
+            if case .yes(let session) = try store.swap(id, .bearer(old), for: .bearer(next), at: session.used) {
+                changed([session])
+            }
+        }
+    }
+
+    private static let noSession = Refusal(.sessionEnded, "no session has this login token")
+}
+
+/// Who signs in, once the password was proved.
+package struct BearerLogin: Sendable {
+    /// The account's number.
+    package var account: Int64
+    package var app: AppName
+    package var platform: Platform
+    package var deviceClass: Device.Class
+    package var deviceName: String
+    /// The credential's name that was proved; nil where it was the account's rung.
+    package var credential: [UInt8]?
+
+    package init(
+        account: Int64, app: AppName, platform: Platform, deviceClass: Device.Class, deviceName: String,
+        credential: [UInt8]?
+    ) {
+        self.account = account
+        self.app = app
+        self.platform = platform
+        self.deviceClass = deviceClass
+        self.deviceName = deviceName
+        self.credential = credential
+    }
+}
+
+/// What the client is told, once.
+package struct BearerGrant: Sendable {
+    package let session: SessionID
+    package let token: BearerToken
+    package let loginToken: LoginToken
+    /// From then on the token is refused: whole Unix seconds.
+    package let expires: Int64
+    /// From then on the session has ended, if it is not renewed before: whole Unix seconds.
+    package let idle: Int64
+
+    init(_ session: StoredSession, _ token: BearerToken, _ loginToken: LoginToken, _ policy: Policy) {
+        self.session = session.id
+        self.token = token
+        self.loginToken = loginToken
+        if case .bearer(let credentials) = session.credentials {
+            expires = credentials.tokenExpires
+        } else {
+            expires = session.used
+        }
+        idle = session.used + policy.sessionIdle
+    }
+}

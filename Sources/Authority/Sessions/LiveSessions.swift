@@ -1,0 +1,153 @@
+import CountersignGate
+import CountersignSchemes
+import CountersignSeal
+import CountersignWire
+
+/// Every session in memory, for the gate; ended ones too, while they are kept. A change by another process is seen by the
+/// next request, and the server's own once it is durable.
+///
+/// Safe to share: shards lock themselves, and `followed` is touched under `following`.
+package final class LiveSessions: SessionSource, @unchecked Sendable {
+    /// How far the store was followed.
+    private struct Followed {
+        var generation: UInt64
+        var change: Int64
+    }
+
+    private static let shardCount = 64
+    private static let pageCount = 2_000
+
+    let deployment: Deployment
+    let keys: LiveKeys
+    /// A connection that loops read by: it never waits for a writer.
+    let reader: any Store
+    private let writer: any StoreWriter
+    private let shards = (0..<LiveSessions.shardCount).map { _ in SessionShard() }
+    let places = Places()
+    private let bearers = BearerIndex()
+    /// Lets one at a time follow the store.
+    private let following = ReadWriteLock()
+    private var followed: Followed
+    /// The same for who only compares.
+    private let generation: AtomicGeneration
+
+    /// Reads every session from the store.
+    package init(_ deployment: Deployment, _ keys: LiveKeys, reader: any Store, writer: any StoreWriter) throws(Fault) {
+        self.deployment = deployment
+        self.keys = keys
+        self.reader = reader
+        self.writer = writer
+        // Before the store: a change that comes between the two is then read twice, never missed.
+        let current = deployment.generation.current
+        followed = Followed(generation: current, change: 0)
+        generation = AtomicGeneration(current)
+        try readChanges()
+    }
+
+    func shard(of id: SessionID) -> SessionShard {
+        shards[Int(truncatingIfNeeded: id.hash) & (LiveSessions.shardCount - 1)]
+    }
+
+    // MARK: For the gate
+
+    nonisolated(nonsending) package func session(
+        for token: SessionToken
+    ) async throws(Fault) -> (Session, SigningKey)? { try find(token) }
+
+    /// The same, without suspending. Where the store cannot be read after a change, it fails closed: the session could be
+    /// one that was just revoked.
+    package func find(_ token: SessionToken) throws(Fault) -> (Session, SigningKey)? {
+        try follow()
+        if let entry = shard(of: token.id).hot(token) { return (entry.session, entry.key) }
+        return try warmUp(token).map { ($0.session, $0.key) }
+    }
+
+    nonisolated(nonsending) package func session(bearing token: Span<UInt8>) async throws(Fault) -> Session? {
+        try find(bearing: token)
+    }
+
+    /// The same, without suspending.
+    package func find(bearing token: Span<UInt8>) throws(Fault) -> Session? {
+        try follow()
+        let hash = SHA256.digest(token)
+        guard let id = bearers.session(named: TokenName.of(hash.span)), let (live, _) = shard(of: id).find(id),
+            let edition = live.edition(ofTokenHash: hash.span)
+        else { return nil }
+        return try session(live, edition: edition)
+    }
+
+    package func noteUse(of session: Session, at now: Int64) {
+        // Only of a renewed key it matters, and of that only the first time.
+        guard session.edition == .offered else { return }
+        let confirmation = SessionShard.Confirmation(epoch: session.epoch, at: now)
+        if let first = shard(of: session.id).confirm(session.id, confirmation) { save(first, of: session.id) }
+    }
+
+    // MARK: Following the store
+
+    /// Compares with the counter that commands count up, and reads what changed.
+    private func follow() throws(Fault) {
+        guard generation.value != deployment.generation.current else { return }
+        try following.write { () throws(Fault) in
+            let current = deployment.generation.current
+            guard followed.generation != current else { return }
+            try readChanges()
+            for shard in shards { shard.coolDown() }
+            followed.generation = current
+            generation.value = current
+        }
+    }
+
+    /// Reads what no counter told of, and writes what could not be written: for a timer, every few seconds.
+    package func reconcile() throws(Fault) {
+        try follow()
+        try following.write { () throws(Fault) in try readChanges() }
+        for shard in shards { for (id, confirmation) in shard.unsaved { save(confirmation, of: id) } }
+    }
+
+    /// With `following` held, or before anybody else knows of this.
+    private func readChanges() throws(Fault) {
+        while true {
+            let page = try reader.sessions(changedAfter: followed.change, limit: LiveSessions.pageCount)
+            take(page)
+            if let last = page.last { followed.change = last.change }
+            guard page.count == LiveSessions.pageCount else { return }
+        }
+    }
+
+    /// Takes rows as they are in the store: the server's own changes, once they are durable.
+    package func take(_ rows: [StoredSession]) {
+        for row in rows {
+            let session = LiveSession(row, place: places.number(of: row.app, row.platform))
+            let before = shard(of: row.id).put(session)
+            if let before, before.change >= session.change { continue }
+            bearers.replace(before, with: session)
+        }
+    }
+
+    /// Reads these sessions again, which a change of their account ended.
+    package func take(_ ids: [SessionID]) throws(Fault) {
+        for id in ids { if let row = try reader.session(id) { take([row]) } }
+    }
+
+    /// Forgets sessions that the store forgot.
+    package func forget(_ ids: [SessionID]) {
+        for id in ids { bearers.replace(shard(of: id).remove(id), with: nil) }
+    }
+
+    /// Sessions in memory, and how many of them have ended.
+    package var counts: (all: Int, ended: Int) {
+        shards.reduce((0, 0)) { ($0.0 + $1.count, $0.1 + $1.endedCount) }
+    }
+
+    /// Brings the first use of a renewed key to the store. What is not written is tried again by ``reconcile()``, which also
+    /// finds the row once it is: here it is not known yet whether the disk has it.
+    private func save(_ confirmation: SessionShard.Confirmation, of id: SessionID) {
+        writer.writeLater { (store) throws(Fault) in
+            guard let row = try store.session(id), row.end == nil, case .device(let device) = row.credentials,
+                device.epoch &+ 1 == confirmation.epoch, let next = device.confirmed(at: confirmation.at)
+            else { return }
+            _ = try store.swap(id, row.credentials, for: .device(next), at: confirmation.at)
+        }
+    }
+}

@@ -1,0 +1,86 @@
+import CountersignGate
+import CountersignSchemes
+import CountersignWire
+
+/// One of the parts that live sessions are kept in, each under a lock of its own, so that what holds one up for a moment,
+/// such as a table that grows, holds up few.
+///
+/// Safe to share: everything is touched under the lock.
+final class SessionShard: @unchecked Sendable {
+    /// The first use of a renewed key, which the store does not know of yet.
+    struct Confirmation: Sendable, Equatable {
+        var epoch: UInt32
+        /// Whole Unix seconds.
+        var at: Int64
+    }
+
+    private let lock = ReadWriteLock()
+    private var table = SessionTable()
+    private var hot = HotSessions()
+    private var confirmations: [SessionID: Confirmation] = [:]
+
+    /// The session of a token that was used lately.
+    func hot(_ token: SessionToken) -> HotSessions.Entry? { lock.read { hot.find(token) } }
+
+    func find(_ id: SessionID) -> (session: LiveSession, confirmation: Confirmation?)? {
+        lock.read { table.find(id).map { ($0, confirmations[id]) } }
+    }
+
+    /// Keeps what was worked out from `session`, unless that changed meanwhile.
+    func keep(_ entry: HotSessions.Entry, of session: LiveSession, _ confirmation: Confirmation?) {
+        lock.write {
+            guard table.find(session.id)?.change == session.change, confirmations[session.id] == confirmation else {
+                return
+            }
+            hot.put(entry)
+        }
+    }
+
+    /// Takes a row as the store has it; one that is older than what is here is passed over. Answers what stood here before.
+    @discardableResult
+    func put(_ session: LiveSession) -> LiveSession? {
+        lock.write {
+            let before = table.find(session.id)
+            if let before, before.change >= session.change { return before }
+            table.put(session)
+            hot.remove(session.id)
+            if let ahead = confirmations[session.id], session.isEnded || session.epoch >= ahead.epoch {
+                confirmations[session.id] = nil
+            }
+            return before
+        }
+    }
+
+    func remove(_ id: SessionID) -> LiveSession? {
+        lock.write {
+            let before = table.find(id)
+            table.remove(id)
+            hot.remove(id)
+            confirmations[id] = nil
+            return before
+        }
+    }
+
+    /// Notes that the offered epoch was used; nil where that is known, or the session is over.
+    func confirm(_ id: SessionID, _ confirmation: Confirmation) -> Confirmation? {
+        lock.write {
+            guard confirmations[id] == nil, let session = table.find(id), !session.isEnded, session.hasSuccessor,
+                session.epoch &+ 1 == confirmation.epoch
+            else { return nil }
+            confirmations[id] = confirmation
+            hot.remove(id)
+            return confirmation
+        }
+    }
+
+    func confirmation(of id: SessionID) -> Confirmation? { lock.read { confirmations[id] } }
+
+    /// Those that no write has brought to the store yet.
+    var unsaved: [SessionID: Confirmation] { lock.read { confirmations } }
+
+    /// What was worked out is worked out anew: a policy or an account may have changed.
+    func coolDown() { lock.write { hot.removeAll() } }
+
+    var count: Int { lock.read { table.count } }
+    var endedCount: Int { lock.read { table.endedCount } }
+}

@@ -1,0 +1,32 @@
+import CountersignClient
+import CountersignWire
+
+/// A call in the name of who is signed in.
+struct SessionRequest: Sendable {
+    let run: Invocation
+    let desk: ClientDesk
+    let shown: ShownAnswer
+
+    func send(_ draft: Draft) throws(Fault) -> ExitStatus {
+        if run.arguments.has("dry-run") {
+            let signed = try desk.perform { (installation, surroundings) throws(ClientProblem) in
+                try SignedCalls(installation, surroundings).signed(draft)
+            }
+            return try Command.show(signed, run)
+        }
+        let quiet = try ClientDesk(run)
+        let (installation, surroundings) = (desk.installation, desk.surroundings)
+        let answered = try quiet.perform { (_, plain) throws(ClientProblem) in
+            // Only the call's own answers are shown, and not those of a refresh on the way.
+            try await SignedCalls(installation, surroundings, refreshingWith: plain).send(draft)
+        }
+        guard let last = shown.last else { throw Fault(.failed, "no answer was taken") }
+        try last.answer.finish(last.status)
+        if let signer = answered.signer {
+            run.console.note("the answer's signature holds (key \(signer))")
+        } else if !answered.response.message.isBodyWhole {
+            run.console.note("note: the answer is too long for its signature to be looked at")
+        }
+        return last.status >= 400 ? .failed : .success
+    }
+}

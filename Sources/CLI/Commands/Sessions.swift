@@ -1,0 +1,62 @@
+import CountersignClient
+import CountersignWire
+
+extension Command {
+    static let sessions = Command(
+        words: ["sessions"], summary: "list your account's sessions, and end others",
+        options: [
+            ClientDesk.profileOption, .list("end", "ID", "end this one"),
+            .flag("end-others", "end all but this machine's"),
+            .json,
+        ]
+    ) { (run) throws(Fault) in
+        let desk = try ClientDesk(run)
+        var ids: [SessionID] = []
+        for text in run.arguments.values("end") {
+            guard let id = SessionID(text) else { throw Fault(.usage, "--end `\(text)`: expected a session's id") }
+            ids.append(id)
+        }
+        if run.arguments.has("end-others") {
+            let entries = try list(desk)
+            ids += entries.filter { !$0.isCurrent && !ids.contains($0.id) }.map(\.id)
+        }
+        let ending = ids
+        if run.arguments.has("end") || run.arguments.has("end-others") {
+            try desk.perform { (installation, surroundings) throws(ClientProblem) in
+                for id in ending { try await AccountSessions(installation, surroundings).end(id) }
+            }
+            try run.print(["ended": .strings(ending.map(\.description))]) {
+                ending.isEmpty ? "there is no other" : ending.map { "ended \($0)" }.joined(separator: "\n")
+            }
+            return .success
+        }
+        let entries = try list(desk)
+        try run.print(["sessions": .array(entries.map(\.json))]) {
+            Table.text(
+                ["SESSION", "DEVICE", "CLASS", "SINCE", "LAST USED", ""],
+                entries.map { entry in
+                    [
+                        entry.id.description, entry.deviceName, entry.deviceClass, Moment.text(entry.created),
+                        Moment.text(entry.used), entry.isCurrent ? "this one" : "",
+                    ]
+                })
+        }
+        return .success
+    }
+
+    private static func list(_ desk: ClientDesk) throws(Fault) -> [AccountSessions.Entry] {
+        try desk.perform { (installation, surroundings) throws(ClientProblem) in
+            try await AccountSessions(installation, surroundings).list()
+        }
+    }
+}
+
+extension AccountSessions.Entry {
+    fileprivate var json: JSONValue {
+        [
+            "session": .string(id.description),
+            "device": ["class": .string(deviceClass), "name": .string(deviceName)], "created": .integer(created),
+            "used": .integer(used), "current": .bool(isCurrent),
+        ]
+    }
+}

@@ -1,0 +1,65 @@
+import CountersignClient
+import CountersignSeal
+import CountersignWire
+
+extension Command {
+    static let signUp = Command(
+        words: ["signup"], summary: "make an account, or set a forgotten password by a code",
+        options: [
+            ClientDesk.profileOption, .account, PasswordEntry.option,
+            .flag(
+                "reset-code-stdin",
+                "read the one-time code of `account reset` from standard input, a line before the password"),
+            .json,
+        ],
+        notes: """
+            The password stays on this machine: the server gets a record that only it can use to check one, and cannot read one
+            from. The record is sealed to the server, so the profile must know it: by --authority-key, by --pin or by --ca.
+
+            With --reset-code-stdin the password of an account that is there is set anew, and all of its sessions end.
+            """
+    ) { (run) throws(Fault) in
+        let desk = try ClientDesk(run)
+        let account = try run.account()
+        let entry = PasswordEntry(run: run)
+        var code: Secret?
+        let text: Secret
+        if run.arguments.has("reset-code-stdin") {
+            let both = try entry.readAfterCode()
+            (code, text) = (both.code, both.password)
+        } else {
+            text = try entry.readNew(asking: "new password: ")
+        }
+        let password = try PasswordEntry.password(text)
+        let resetCode = code
+        try desk.perform { (installation, surroundings) throws(ClientProblem) in
+            try await CountersignClient.SignUp(installation, surroundings)(account, password, resetCode: resetCode)
+        }
+        try run.print(["account": .string(account.description), "profile": .string(desk.name)]) {
+            let done = resetCode == nil ? "signed up as \(account)" : "the password of \(account) is set"
+            return "\(done); `countersign login --profile \(desk.name) --account \(account)` signs in"
+        }
+        return .success
+    }
+}
+
+extension Option {
+    static let account = value("account", "NAME", "whose account (asked for at a terminal)")
+}
+
+extension Invocation {
+    /// The account's name in its one spelling.
+    func account() throws(Fault) -> AccountName {
+        if let text = arguments.value("account") { return try Invocation.accountName(text) }
+        guard let text = try console.ask("account: ") else { throw Fault(.usage, "--account is missing") }
+        return try Invocation.accountName(text)
+    }
+
+    static func accountName(_ text: String) throws(Fault) -> AccountName {
+        do throws(AccountName.Problem) {
+            return try AccountName(normalizing: text)
+        } catch {
+            throw Fault(.usage, "account `\(text)`: \(error)")
+        }
+    }
+}

@@ -1,0 +1,45 @@
+import CountersignHandshake
+import CountersignOpaque
+import CountersignSchemes
+import CountersignSeal
+import CountersignWire
+
+/// Another password for who is signed in: proves the old one and registers the new one. The account's other sessions end.
+/// Source: docs/protocol.md, "Another password".
+package struct ChangePassword: Sendable {
+    private let installation: Installation
+    private let surroundings: Surroundings
+
+    package init(_ installation: Installation, _ surroundings: Surroundings) {
+        self.installation = installation
+        self.surroundings = surroundings
+    }
+
+    /// Throws ``ClientProblem/wrongCredentials`` where `old` is not the password. Computes two slow hashes.
+    nonisolated(nonsending) package func callAsFunction(
+        from old: Password, to new: Password
+    ) async throws(ClientProblem) {
+        let state = try KeptState(vault: surroundings.vault).read()
+        guard let login = state.login else { throw .notSignedIn }
+        guard case .device = login.session, let keys = state.keys, let app = KnownApp(installation, state).name else {
+            throw .incomplete("the password is changed from a session of OPAQUE's; this one sent its password")
+        }
+        let proving = try Blinding.login(old)
+        let registering = try Blinding.registration(new)
+        let routes = OwnRoutes(installation: installation, surroundings: surroundings)
+        let answer = try await routes.ask(
+            "POST", "/password/start",
+            ["ke1": .bytes(proving.ke1.bytes), "request": .bytes(registering.request.bytes)])
+        let binding = LoginBinding(
+            app: app, account: login.account, release: installation.release.keyID.description,
+            device: keys.device(login.deviceClass, login.deviceName))
+        let proof = try PasswordProof(proving, answer, binding)
+        let (record, handle) = try SignUp.sealed(registering, answer, app: app, login.account)
+        let digest = SHA256.digest(record.span)
+        let signed = try proof.signed(
+            .passwordChange, by: keys, more: [login.id.bytes, digest.indices.map { digest[$0] }])
+        _ = try await routes.ask(
+            "POST", "/password/finish",
+            .object(signed.members + [("handle", .bytes(handle)), ("sealed_record", .bytes(record))]))
+    }
+}

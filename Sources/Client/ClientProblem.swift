@@ -1,0 +1,53 @@
+/// Why a client did not get what it asked for. Each case is another thing to do.
+package enum ClientProblem: Error, Sendable {
+    /// Nobody is signed in here.
+    case notSignedIn
+    /// The session is over, by the authority's own word; nothing of it is kept here any more.
+    case sessionEnded(Notice)
+    /// The name or the password is wrong, or the device's clock is.
+    case wrongCredentials
+    /// The server said no. Nothing changed here.
+    case refused(Notice)
+    /// Nothing was sent.
+    case unreachable(String)
+    /// It was sent, and what became of it is not known. Nothing was sent twice.
+    case outcomeUnknown(String)
+    /// An answer began and broke off.
+    case brokenOff(String)
+    /// An answer came that the authority did not give, or not to this request. It was not acted upon.
+    case notGenuine(String)
+    /// The authority's answer is none that this build understands.
+    case notUnderstood(String)
+    /// Something that is needed is not known here.
+    case incomplete(String)
+    case vault(VaultProblem)
+    /// The machine's libraries, or its memory, failed.
+    case machine(String)
+}
+
+/// A refusal as the server wrote it: problem details with a stable code. Source: docs/protocol.md, "Answers"; RFC 9457.
+package struct Notice: Sendable, Equatable {
+    package var status: Int
+    /// `session-ended`, `too-many-attempts`, …; empty where the answer has none.
+    package var code = ""
+    package var title = ""
+    package var detail = ""
+    /// The event's id, to be found in the log.
+    package var instance: String?
+    /// Seconds after which it is worth another try.
+    package var retryAfter: Int?
+    /// `stale`: the server's time, Unix seconds.
+    package var time: Int64?
+    /// `session-ended`: how, since when, and which class of device took its place.
+    package var reason: String?
+    package var at: Int64?
+    package var by: String?
+    package var updateURL: String?
+    /// Whether the authority is known to have said it, and to this request. One that is not is shown, and nothing follows
+    /// from it.
+    package internal(set) var isGenuine = false
+    /// What a genuine `stale` teaches: seconds to add to the device's clock.
+    var clockOffset: Int64?
+
+    package init(status: Int) { self.status = status }
+}

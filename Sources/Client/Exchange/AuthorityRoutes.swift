@@ -1,0 +1,84 @@
+import CountersignSchemes
+import CountersignSeal
+import CountersignWire
+
+/// Calls of the authority's own routes, signed by the release.
+struct AuthorityRoutes: Sendable {
+    let installation: Installation
+    let surroundings: Surroundings
+    /// Seconds to add to the device's clock. Who calls keeps what is learnt.
+    private(set) var clockOffset: Int64
+
+    init(_ installation: Installation, _ surroundings: Surroundings, clockOffset: Int64) {
+        self.installation = installation
+        self.surroundings = surroundings
+        self.clockOffset = clockOffset
+    }
+
+    /// Whose word it takes that an answer is the authority's.
+    enum Trust {
+        /// The authority's key. Where it is not known, nothing is genuine.
+        case authority
+        /// The same where it is known; else the answer proves itself by what it is used for, and may be used unproved.
+        case authorityIfKnown
+        /// Its key, or one that the answer's own content names and only the authority can have.
+        case keys((Response) -> [KeyID: SigningKey])
+    }
+
+    /// A success to be read, and whose key it is signed with; nil for one that is taken unproved.
+    struct Answered {
+        let response: Response
+        let signer: KeyID?
+    }
+
+    /// A refusal that says `stale` and the authority's time is answered by asking once more with that time; `body` makes what
+    /// is sent anew, since a proof in it may hold the time.
+    nonisolated(nonsending) mutating func post(
+        _ path: String, trust: Trust, _ body: (_ time: Int64) throws(ClientProblem) -> JSONValue
+    ) async throws(ClientProblem) -> Answered {
+        do {
+            return try await postOnce(path, trust, body)
+        } catch {
+            guard case .refused(let notice) = error, let offset = notice.clockOffset else { throw error }
+            clockOffset = offset
+            return try await postOnce(path, trust, body)
+        }
+    }
+
+    nonisolated(nonsending) private func postOnce(
+        _ path: String, _ trust: Trust, _ body: (_ time: Int64) throws(ClientProblem) -> JSONValue
+    ) async throws(ClientProblem) -> Answered {
+        let time = surroundings.time.now + clockOffset
+        let draft = installation.draft("POST", path, try body(time))
+        let heard = try await Listener(surroundings: surroundings).ask(draft, as: installation.release, at: time) {
+            keys(for: trust, $0)
+        }
+        switch heard {
+        case .genuine(let answer):
+            guard let notice = answer.notice(surroundings.time) else {
+                return Answered(response: answer.response, signer: answer.keyID)
+            }
+            throw notice.code == Refusal.Code.wrongCredentials.rawValue ? .wrongCredentials : .refused(notice)
+        case .unsigned(let response, let why):
+            if response.status >= 400 { throw .refused(Notice(response)) }
+            guard case .authorityIfKnown = trust, installation.authorityKey == nil else {
+                throw .notGenuine("\(path): \(why)")
+            }
+            return Answered(response: response, signer: nil)
+        }
+    }
+
+    private func keys(for trust: Trust, _ response: Response) -> [KeyID: SigningKey] {
+        var keys = installation.authorityKeys
+        if case .keys(let more) = trust { keys.merge(more(response)) { first, _ in first } }
+        return keys
+    }
+}
+
+extension Installation {
+    /// The authority's answer key by its id; none where it is not known.
+    var authorityKeys: [KeyID: SigningKey] {
+        guard let authorityKey, let id = KeyID(MessageSignatures.authorityKeyID) else { return [:] }
+        return [id: authorityKey]
+    }
+}

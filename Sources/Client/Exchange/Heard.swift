@@ -1,0 +1,89 @@
+import CountersignSchemes
+import CountersignSeal
+import CountersignWire
+
+/// What came back, told apart by whether it may be acted upon.
+enum Heard: Sendable {
+    case genuine(GenuineAnswer)
+    /// It bears no signature of ours, or none that can be verified here: what passes through from a backend, or from whoever
+    /// sits in between.
+    case unsigned(Response, why: String)
+}
+
+/// An answer that the authority gave to this very request. Only ``Listener`` makes one.
+struct GenuineAnswer: Sendable {
+    let response: Response
+    /// Whose key it is signed with.
+    let keyID: KeyID
+    /// Milliseconds from the sending to the answer.
+    let took: Int64
+
+    fileprivate init(_ response: Response, _ keyID: KeyID, took: Int64) {
+        self.response = response
+        self.keyID = keyID
+        self.took = took
+    }
+
+    /// Nil for a success. Only a refusal that is genuine says what time it is, and only where it came in time.
+    func notice(_ time: any ClientTime) -> Notice? {
+        guard response.status >= 400 else { return nil }
+        var notice = Notice(response)
+        notice.isGenuine = true
+        notice.clockOffset = ServerClock.offset(notice, took: took, time)
+        return notice
+    }
+}
+
+/// Sends a signed request and judges the answer.
+struct Listener: Sendable {
+    let surroundings: Surroundings
+
+    /// Signs `draft` and sends it once. `keys` says which keys may have signed the answer; a login's is known only from what it
+    /// says. Throws ``ClientProblem/notGenuine(_:)`` where a signature is there and is wrong.
+    nonisolated(nonsending) func ask(
+        _ draft: Draft, as credentials: Credentials, at time: Int64,
+        keys: (Response) -> [KeyID: SigningKey]
+    ) async throws(ClientProblem) -> Heard {
+        let draft = try signed(draft, as: credentials, at: time)
+        let began = surroundings.time.milliseconds
+        let response: Response
+        do {
+            response = try await surroundings.transport.send(draft)
+        } catch {
+            switch error.fate {
+            case .notSent: throw .unreachable(error.detail)
+            case .notKnown: throw .outcomeUnknown(error.detail)
+            case .brokenOff: throw .brokenOff(error.detail)
+            }
+        }
+        return try Listener.judge(response, to: draft, keys(response), took: surroundings.time.milliseconds - began)
+    }
+
+    func signed(_ draft: Draft, as credentials: Credentials, at time: Int64) throws(ClientProblem) -> Draft {
+        var draft = draft
+        let nonce = Base64.encode(surroundings.random.bytes(16).span, .url)
+        do {
+            try MessageSignatures().sign(&draft, as: credentials, at: time, nonce: nonce)
+        } catch {
+            throw .incomplete("the request cannot be signed: \(error.detail)")
+        }
+        return draft
+    }
+
+    private static func judge(
+        _ response: Response, to draft: Draft, _ keys: [KeyID: SigningKey], took: Int64
+    ) throws(ClientProblem) -> Heard {
+        // The content of an answer to HEAD is none, whatever a server in between added.
+        guard response.message.isBodyWhole else { return .unsigned(response, why: "it is too long to be looked at") }
+        do {
+            switch try VerifyAnswer(keys)(response, to: draft.request()) {
+            case .holds(let keyID): return .genuine(GenuineAnswer(response, keyID, took: took))
+            case .unsigned: return .unsigned(response, why: "it bears no signature")
+            }
+        } catch {
+            // A key that is not known here proves nothing, for or against.
+            if error.code == .unknownKey { return .unsigned(response, why: error.detail) }
+            throw .notGenuine(error.detail)
+        }
+    }
+}

@@ -1,0 +1,105 @@
+import CountersignHandshake
+import CountersignOpaque
+import CountersignSchemes
+import CountersignSeal
+import CountersignWire
+
+/// Signs a person in on this device. Neither the password nor anything that could be used in its place is sent, and what comes
+/// back is worth nothing on another device. Source: docs/protocol.md, "Login"; RFC 9807 §6.
+package struct LogIn: Sendable {
+    private let installation: Installation
+    private let surroundings: Surroundings
+
+    package init(_ installation: Installation, _ surroundings: Surroundings) {
+        self.installation = installation
+        self.surroundings = surroundings
+    }
+
+    /// The session takes the place of one that is kept here. Computes a slow hash.
+    nonisolated(nonsending) package func callAsFunction(
+        _ account: AccountName, _ password: Password, on kind: Device.Class, named name: Device.Name
+    ) async throws(ClientProblem) -> SignedIn {
+        let kept = KeptState(vault: surroundings.vault)
+        let (state, keys) = try await kept.withKeys()
+        var routes = AuthorityRoutes(installation, surroundings, clockOffset: state.clockOffset)
+        let device = keys.device(kind, name)
+        let login = try Blinding.login(password)
+        let ke1 = login.ke1.bytes
+        let known = KnownApp(installation, state)
+        let started = try await routes.post("/login/start", trust: .authorityIfKnown) { (time) throws(ClientProblem) in
+            var members: [(name: String, value: JSONValue)] = [
+                ("account", .string(account.description)), ("ke1", .bytes(ke1)), ("device", device.json),
+            ]
+            if let app = known.name {
+                let binding = LoginBinding(app: app, account: account, release: releaseID, device: device)
+                let proof = try keys.sign(binding.startProof(ke1: ke1, time: time))
+                members.append(("proof", ["time": .integer(time), "signature": .bytes(proof)]))
+            }
+            return .object(members)
+        }
+        let answer = try AnswerBody(started.response, of: "login/start")
+        let app = try known.settled(by: answer)
+        let binding = LoginBinding(app: app, account: account, release: releaseID, device: device)
+        let proof = try PasswordProof(login, answer, binding)
+        let signed = try proof.signed(.login, by: keys)
+        let session = try await finish(&routes, proof.keys.root, signed)
+        let signedIn = SignedIn(
+            account: account, deviceClass: kind, deviceName: name, slots: session.slots,
+            session: .device(session.session))
+        let offset = routes.clockOffset
+        try await kept.change { state in
+            state.app = app
+            state.clockOffset = offset
+            state.login = signedIn
+        }
+        return signedIn
+    }
+
+    private var releaseID: String { installation.release.keyID.description }
+
+    /// Sends the proof. The answer counts only if it is signed with the key that this login gave both ends.
+    nonisolated(nonsending) private func finish(
+        _ routes: inout AuthorityRoutes, _ root: SessionRoot, _ signed: PasswordProof.Signed
+    ) async throws(ClientProblem) -> (session: DeviceSession, slots: String) {
+        let key = SigningKey(root.requestKey)
+        func token(in response: Response) -> SessionToken? {
+            let token = try? AnswerBody(response, of: "login/finish").token()
+            return token?.epoch == 0 ? token : nil
+        }
+        let finished = try await routes.post(
+            "/login/finish", trust: .keys { response in token(in: response).map { [KeyID($0): key] } ?? [:] }
+        ) { (_) throws(ClientProblem) in .object(signed.members) }
+        guard let token = token(in: finished.response), finished.signer == KeyID(token) else {
+            throw .notGenuine("login/finish: not signed with the new session's key")
+        }
+        let answer = try AnswerBody(finished.response, of: "login/finish")
+        let session = DeviceSession(
+            id: token.id,
+            current: DeviceSession.Epoch(number: 0, root: root, expires: try answer.number("expires")),
+            idle: try answer.number("idle"))
+        return (session, answer.optionalText("slots") ?? "")
+    }
+}
+
+extension Device {
+    var json: JSONValue {
+        [
+            "signing_key": .bytes(signingKey.bytes), "agreement_key": .bytes(agreementKey.bytes),
+            "class": .string(kind.rawValue), "name": .string(name.description),
+        ]
+    }
+}
+
+extension KeptState {
+    /// What is kept, with the device's keys, which are made where there are none yet.
+    nonisolated(nonsending) func withKeys() async throws(ClientProblem) -> (ClientState, DeviceKeys) {
+        let lease = try await lease()
+        defer { lease.release() }
+        var state = try read()
+        if let keys = state.keys { return (state, keys) }
+        let keys = try DeviceKeys()
+        state.keys = keys
+        try write(state)
+        return (state, keys)
+    }
+}

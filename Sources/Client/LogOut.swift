@@ -1,0 +1,39 @@
+import CountersignWire
+
+/// Ends the session, at the authority and here. Where the authority cannot be reached, the session stays: one that only this device
+/// has forgotten would live on. Source: docs/protocol.md, "Sessions".
+package struct LogOut: Sendable {
+    private let installation: Installation
+    private let surroundings: Surroundings
+
+    package init(_ installation: Installation, _ surroundings: Surroundings) {
+        self.installation = installation
+        self.surroundings = surroundings
+    }
+
+    package enum Outcome: Sendable {
+        case signedOut
+        /// It was over before.
+        case hadEnded(Notice)
+    }
+
+    nonisolated(nonsending) package func callAsFunction() async throws(ClientProblem) -> Outcome {
+        let kept = KeptState(vault: surroundings.vault)
+        guard let login = try kept.read().login else { throw .notSignedIn }
+        do {
+            _ = try await OwnRoutes(installation: installation, surroundings: surroundings).ask("POST", "/logout", [:])
+        } catch {
+            guard case .sessionEnded(let notice) = error else { throw error }
+            return .hadEnded(notice)
+        }
+        try await kept.forget(login.id)
+        return .signedOut
+    }
+
+    /// Here only, whatever becomes of it there: for a server that is gone for good.
+    nonisolated(nonsending) package func forgetHere() async throws(ClientProblem) {
+        let kept = KeptState(vault: surroundings.vault)
+        guard let login = try kept.read().login else { throw .notSignedIn }
+        try await kept.forget(login.id)
+    }
+}

@@ -1,0 +1,20 @@
+import CountersignWire
+
+/// The authority's routes for who is signed in. An answer that is not the authority's own is no answer here.
+struct OwnRoutes: Sendable {
+    let installation: Installation
+    let surroundings: Surroundings
+
+    nonisolated(nonsending) func ask(
+        _ method: String, _ path: String, _ body: JSONValue? = nil
+    ) async throws(ClientProblem) -> AnswerBody {
+        let draft = installation.draft(method, path, body)
+        let answered = try await SignedCalls(installation, surroundings).send(draft)
+        if let notice = answered.notice {
+            throw notice.isGenuine && notice.code == Refusal.Code.wrongCredentials.rawValue
+                ? .wrongCredentials : .refused(notice)
+        }
+        guard answered.signer != nil else { throw .notGenuine("\(path): \(answered.doubt)") }
+        return try AnswerBody(answered.response, of: path)
+    }
+}

@@ -1,0 +1,61 @@
+import CountersignHandshake
+import CountersignOpaque
+import CountersignSeal
+import CountersignWire
+
+/// Signs in by sending the password, over TLS, for apps whose policy allows it. What comes back is a bearer session: tokens that
+/// whoever reads them can use. ``LogIn`` has neither weakness. Source: docs/protocol.md, "Bearer sessions".
+package struct PasswordLogIn: Sendable {
+    private let installation: Installation
+    private let surroundings: Surroundings
+
+    package init(_ installation: Installation, _ surroundings: Surroundings) {
+        self.installation = installation
+        self.surroundings = surroundings
+    }
+
+    /// `password` is UTF-8.
+    nonisolated(nonsending) package func callAsFunction(
+        _ account: AccountName, _ password: Secret, on kind: Device.Class, named name: Device.Name
+    ) async throws(ClientProblem) -> SignedIn {
+        guard installation.transport == .tls else {
+            throw .incomplete("a password is sent over TLS only; the server's URL begins with http://")
+        }
+        let trust = try installation.trustForPasswords()
+        let kept = KeptState(vault: surroundings.vault)
+        let (state, keys) = try await kept.withKeys()
+        var routes = AuthorityRoutes(installation, surroundings, clockOffset: state.clockOffset)
+        let device = keys.device(kind, name)
+        let answered = try await routes.post("/login/password", trust: trust) { (_) throws(ClientProblem) in
+            [
+                "account": .string(account.description), "password": .string(password.withExposedBytes { $0.text }),
+                "device": device.json,
+            ]
+        }
+        let answer = try AnswerBody(answered.response, of: "login/password")
+        guard let id = SessionID(try answer.text("session")) else { throw answer.missing("session", "a session's id") }
+        let session = BearerSession(
+            id: id, token: try answer.secret("token"), loginToken: try answer.secret("login_token"),
+            expires: try answer.number("expires"), idle: try answer.number("idle"))
+        let signedIn = SignedIn(
+            account: account, deviceClass: kind, deviceName: name, slots: answer.optionalText("slots") ?? "",
+            session: .bearer(session))
+        let offset = routes.clockOffset
+        try await kept.change { state in
+            state.clockOffset = offset
+            state.login = signedIn
+        }
+        return signedIn
+    }
+}
+
+extension AnswerBody {
+    /// A token: visible ASCII.
+    func secret(_ name: String) throws(ClientProblem) -> Secret {
+        let bytes = Array(try text(name).utf8)
+        guard (8...512).contains(bytes.count), bytes.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
+            throw missing(name, "a token")
+        }
+        return Secret(copying: bytes.span)
+    }
+}

@@ -1,0 +1,74 @@
+import CountersignHandshake
+import CountersignOpaque
+import CountersignSeal
+import CountersignWire
+
+/// Makes an account, or, with a code that an administrator gave out, sets the password of one that is there. The password stays
+/// here: what travels is of no use without the authority's own secret. Source: docs/protocol.md, "Sign-up"; RFC 9807 §5.
+package struct SignUp: Sendable {
+    private let installation: Installation
+    private let surroundings: Surroundings
+
+    package init(_ installation: Installation, _ surroundings: Surroundings) {
+        self.installation = installation
+        self.surroundings = surroundings
+    }
+
+    /// `resetCode` is the one-time code, for an account whose password was forgotten. Computes a slow hash.
+    nonisolated(nonsending) package func callAsFunction(
+        _ account: AccountName, _ password: Password, resetCode: Secret? = nil
+    ) async throws(ClientProblem) {
+        let trust = try installation.trustForPasswords()
+        let kept = KeptState(vault: surroundings.vault)
+        let state = try kept.read()
+        var routes = AuthorityRoutes(installation, surroundings, clockOffset: state.clockOffset)
+        let registration = try Blinding.registration(password)
+        var members: [(name: String, value: JSONValue)] = [("account", .string(account.description))]
+        if let resetCode {
+            members.append(("reset_code", .string(resetCode.withExposedBytes { $0.text })))
+        }
+        let start = members + [("request", .bytes(registration.request.bytes))]
+        let started = try await routes.post("/registration/start", trust: trust) { (_) throws(ClientProblem) in
+            .object(start)
+        }
+        let answer = try AnswerBody(started.response, of: "registration/start")
+        let app = try KnownApp(installation, state).settled(by: answer)
+        let (record, handle) = try SignUp.sealed(registration, answer, app: app, account)
+        let finish = members + [("handle", .bytes(handle)), ("sealed_record", .bytes(record))]
+        _ = try await routes.post("/registration/finish", trust: trust) { (_) throws(ClientProblem) in .object(finish) }
+        let offset = routes.clockOffset
+        try await kept.change { state in
+            state.app = app
+            state.clockOffset = offset
+        }
+    }
+
+    /// What is sent at the end, and the handle that goes with it.
+    static func sealed(
+        _ registration: consuming ClientRegistration, _ answer: AnswerBody, app: String, _ account: AccountName
+    ) throws(ClientProblem) -> (record: [UInt8], handle: [UInt8]) {
+        let bytes = try answer.bytes("response", count: MessageKind.registrationResponse.count)
+        let handle = try answer.bytes("handle")
+        let receiver = try answer.bytes("registration_key", count: 32)
+        guard let parties = LoginBinding.parties(app: app, account: account) else {
+            throw .notUnderstood("the app's name is empty")
+        }
+        let response: RegistrationResponse
+        do {
+            response = try RegistrationResponse(bytes)
+        } catch {
+            throw answer.missing("response", "two elements")
+        }
+        let registered: ClientRegistration.Registered
+        do {
+            registered = try registration.finish(response, as: parties, stretching: .standard)
+        } catch {
+            throw .machine("the password cannot be stretched; it takes 19 MiB of memory")
+        }
+        let purpose = SealedRegistration.purpose(app: app, account: account, handle: handle)
+        guard let sealed = SealedBox.seal(registered.record.bytes, to: receiver, for: purpose) else {
+            throw answer.missing("registration_key", "a key that can be sealed to")
+        }
+        return (sealed, handle)
+    }
+}

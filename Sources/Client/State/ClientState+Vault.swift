@@ -1,0 +1,105 @@
+import CountersignHandshake
+import CountersignSeal
+import CountersignWire
+
+/// How the state lies in a vault. A tag is for ever: one that is dropped is not used again.
+private enum Tag {
+    static let (app, clock, signingKey, agreementKey): (UInt8, UInt8, UInt8, UInt8) = (1, 2, 3, 4)
+    static let (account, deviceClass, deviceName, slots, session): (UInt8, UInt8, UInt8, UInt8, UInt8) = (
+        10, 11, 12, 13, 14
+    )
+    static let (idle, epoch, root, expires): (UInt8, UInt8, UInt8, UInt8) = (15, 20, 21, 22)
+    static let (attempt, nextRoot, nextExpires): (UInt8, UInt8, UInt8) = (23, 24, 25)
+    static let (token, loginToken, tokenExpires): (UInt8, UInt8, UInt8) = (30, 31, 32)
+}
+
+extension ClientState {
+    /// Nil where it is not what ``vaultContents`` wrote: then it is unreadable, and by no means empty.
+    init?(_ contents: Secret) {
+        guard let parts = VaultParts(contents) else { return nil }
+        self.init()
+        app = parts.text(Tag.app)
+        clockOffset = parts.number(Tag.clock) ?? 0
+        switch (parts[Tag.signingKey], parts[Tag.agreementKey]) {
+        case (nil, nil): break
+        case (let signing?, let agreement?):
+            guard let keys = try? DeviceKeys(signing: signing, agreement: agreement) else { return nil }
+            self.keys = keys
+        default: return nil
+        }
+        guard let id = parts.bytes(Tag.session) else { return }
+        guard let login = SignedIn(parts, SessionID(id.span)) else { return nil }
+        self.login = login
+    }
+
+    var vaultContents: Secret {
+        var parts = VaultParts()
+        parts.set(Tag.app, app)
+        parts.set(Tag.clock, clockOffset)
+        parts[Tag.signingKey] = keys?.signingPKCS8
+        parts[Tag.agreementKey] = keys?.agreementPKCS8
+        login?.write(to: &parts)
+        return parts.contents
+    }
+}
+
+extension SignedIn {
+    fileprivate init?(_ parts: VaultParts, _ id: SessionID?) {
+        guard let id, let account = parts.bytes(Tag.account), let name = try? AccountName(checking: account.span),
+            let kind = parts.text(Tag.deviceClass).flatMap(Device.Class.init),
+            let deviceName = parts.text(Tag.deviceName).flatMap(Device.Name.init),
+            let idle = parts.number(Tag.idle),
+            let session = Session(device: parts, id, idle) ?? Session(bearer: parts, id, idle)
+        else { return nil }
+        self.init(
+            account: name, deviceClass: kind, deviceName: deviceName, slots: parts.text(Tag.slots) ?? "",
+            session: session)
+    }
+
+    fileprivate func write(to parts: inout VaultParts) {
+        parts.set(Tag.session, id.bytes)
+        parts.set(Tag.account, account.bytes)
+        parts.set(Tag.deviceClass, deviceClass.rawValue)
+        parts.set(Tag.deviceName, deviceName.description)
+        parts.set(Tag.slots, slots)
+        parts.set(Tag.idle, idle)
+        switch session {
+        case .device(let session):
+            parts.set(Tag.epoch, Int64(session.current.number))
+            parts[Tag.root] = session.current.root.secret
+            parts.set(Tag.expires, session.current.expires)
+            parts.set(Tag.attempt, session.attempt)
+            parts[Tag.nextRoot] = session.successor?.root.secret
+            parts.set(Tag.nextExpires, session.successor?.expires)
+        case .bearer(let session):
+            parts[Tag.token] = session.token
+            parts[Tag.loginToken] = session.loginToken
+            parts.set(Tag.tokenExpires, session.expires)
+        }
+    }
+}
+
+extension SignedIn.Session {
+    fileprivate init?(device parts: VaultParts, _ id: SessionID, _ idle: Int64) {
+        guard let root = parts[Tag.root], root.count == SessionRoot.count,
+            let number = parts.number(Tag.epoch).flatMap(UInt32.init(exactly:)), number < .max,
+            let expires = parts.number(Tag.expires)
+        else { return nil }
+        var successor: DeviceSession.Epoch?
+        if let root = parts[Tag.nextRoot], root.count == SessionRoot.count, let expires = parts.number(Tag.nextExpires)
+        {
+            successor = DeviceSession.Epoch(number: number + 1, root: SessionRoot(secret: root), expires: expires)
+        }
+        self = .device(
+            DeviceSession(
+                id: id, current: .init(number: number, root: SessionRoot(secret: root), expires: expires), idle: idle,
+                successor: successor, attempt: parts.bytes(Tag.attempt)))
+    }
+
+    fileprivate init?(bearer parts: VaultParts, _ id: SessionID, _ idle: Int64) {
+        guard let token = parts[Tag.token], let loginToken = parts[Tag.loginToken],
+            let expires = parts.number(Tag.tokenExpires)
+        else { return nil }
+        self = .bearer(BearerSession(id: id, token: token, loginToken: loginToken, expires: expires, idle: idle))
+    }
+}

@@ -1,0 +1,53 @@
+import CountersignHandshake
+import CountersignSeal
+import CountersignWire
+
+/// Everything that a client keeps in its vault, as one value.
+package struct ClientState: Sendable {
+    /// The app, as the authority calls it.
+    package var app: String?
+    /// Made at the first login, and kept when a session ends: by them the authority knows the device again.
+    package var keys: DeviceKeys?
+    /// Seconds to add to the device's clock.
+    package var clockOffset: Int64 = 0
+    package var login: SignedIn?
+
+    init() {}
+}
+
+/// Who is signed in, and how.
+package struct SignedIn: Sendable {
+    package enum Session: Sendable {
+        case device(DeviceSession)
+        case bearer(BearerSession)
+    }
+
+    package var account: AccountName
+    /// As the device presented itself.
+    package var deviceClass: Device.Class
+    package var deviceName: Device.Name
+    /// The app's rule for sessions side by side, in its own words.
+    package var slots: String
+    package var session: Session
+
+    package var id: SessionID {
+        switch session {
+        case .device(let session): session.id
+        case .bearer(let session): session.id
+        }
+    }
+
+    package var expires: Int64 {
+        switch session {
+        case .device(let session): session.latest.expires
+        case .bearer(let session): session.expires
+        }
+    }
+
+    package var idle: Int64 {
+        switch session {
+        case .device(let session): session.idle
+        case .bearer(let session): session.idle
+        }
+    }
+}

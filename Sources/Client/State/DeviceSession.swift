@@ -1,0 +1,86 @@
+import CountersignHandshake
+import CountersignSchemes
+import CountersignSeal
+import CountersignWire
+
+/// A session by its keys: the epoch that the server is known to have, and the one that follows where it was agreed upon.
+///
+/// Values and no I/O: each step is kept in the vault before the next one is taken, so that whatever is interrupted goes on
+/// where it was. Source: docs/protocol.md, "Refresh".
+package struct DeviceSession: Sendable {
+    package struct Epoch: Sendable {
+        package let number: UInt32
+        let root: SessionRoot
+        /// When its token runs out, as far as is known here: whole Unix seconds.
+        package var expires: Int64
+
+        init(number: UInt32, root: SessionRoot, expires: Int64) {
+            self.number = number
+            self.root = root
+            self.expires = expires
+        }
+    }
+
+    package let id: SessionID
+    package private(set) var current: Epoch
+    /// Agreed upon, and not yet known to be in use at the server.
+    package private(set) var successor: Epoch?
+    /// Names the attempt to leave `current`: chosen once, kept before it is sent, used until the successor is in use.
+    private(set) var attempt: [UInt8]?
+    /// When the session ends if it is not refreshed: whole Unix seconds.
+    package private(set) var idle: Int64
+
+    /// As a login gives it, or the vault.
+    init(
+        id: SessionID, current: Epoch, idle: Int64, successor: Epoch? = nil, attempt: [UInt8]? = nil
+    ) {
+        self.id = id
+        self.current = current
+        self.idle = idle
+        self.successor = successor
+        self.attempt = attempt
+    }
+
+    /// The epoch that requests are signed under.
+    package var latest: Epoch { successor ?? current }
+
+    package var token: SessionToken { SessionToken(id: id, epoch: latest.number) }
+
+    func token(of epoch: Epoch) -> SessionToken { SessionToken(id: id, epoch: epoch.number) }
+
+    func signer(of epoch: Epoch, release: KeyID) -> Credentials {
+        Credentials(token(of: epoch), key: SigningKey(epoch.root.requestKey), release: release)
+    }
+
+    /// The keys that may sign an answer to this session.
+    func keys() -> [KeyID: SigningKey] {
+        var keys = [KeyID(token(of: current)): SigningKey(current.root.requestKey)]
+        if let successor { keys[KeyID(token(of: successor))] = SigningKey(successor.root.requestKey) }
+        return keys
+    }
+
+    /// The attempt that goes on, or a new one, which is to be kept before it is sent.
+    mutating func beginRefresh(_ newAttempt: @autoclosure () -> [UInt8]) -> [UInt8] {
+        if let attempt { return attempt }
+        let attempt = newAttempt()
+        self.attempt = attempt
+        return attempt
+    }
+
+    /// The server has `epoch`: nothing before it is needed any more.
+    mutating func confirm(_ epoch: UInt32) {
+        guard let successor, successor.number == epoch else { return }
+        current = successor
+        self.successor = nil
+        attempt = nil
+    }
+
+    /// What a refresh was answered, by whom only the server can be: `root` is computed from its `ephemeral`.
+    mutating func follow(root: SessionRoot, expires: Int64, idle: Int64) {
+        successor = Epoch(number: current.number + 1, root: root, expires: expires)
+        self.idle = idle
+    }
+
+    /// The server does not know the successor, though it offered it: asked again, by the same attempt, it will offer it again.
+    mutating func retreat() { successor = nil }
+}

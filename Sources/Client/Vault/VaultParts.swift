@@ -1,0 +1,68 @@
+import CountersignSeal
+
+/// Named parts in one secret. Not text: what is read from JSON lies about in strings that nobody wipes.
+///
+/// A layout byte, then for each part its tag (1 byte), its length (4 bytes, big-endian) and itself, by tag. Parts that this build does
+/// not know are kept as they are.
+struct VaultParts {
+    private static let layout: UInt8 = 1
+
+    private var parts: [UInt8: Secret] = [:]
+
+    init() {}
+
+    /// Nil where `contents` were not written by ``contents``.
+    init?(_ contents: Secret) {
+        guard contents.count >= 1, contents.withExposedBytes({ $0[0] }) == VaultParts.layout else { return nil }
+        var at = 1
+        while at < contents.count {
+            guard contents.count - at >= 5 else { return nil }
+            let (tag, length) = contents.withExposedBytes { bytes in
+                (bytes[at], (1...4).reduce(0) { $0 << 8 | Int(bytes[at + $1]) })
+            }
+            at += 5
+            guard contents.count - at >= length, parts[tag] == nil else { return nil }
+            parts[tag] = contents.part(at..<at + length)
+            at += length
+        }
+    }
+
+    var contents: Secret {
+        var pieces = [VaultParts.secret([VaultParts.layout])]
+        for (tag, part) in parts.sorted(by: { $0.key < $1.key }) {
+            pieces.append(VaultParts.secret([tag] + VaultParts.bigEndian(UInt64(part.count)).suffix(4)))
+            pieces.append(part)
+        }
+        return Secret(joining: pieces)
+    }
+
+    subscript(tag: UInt8) -> Secret? {
+        get { parts[tag] }
+        set { parts[tag] = newValue }
+    }
+
+    func bytes(_ tag: UInt8) -> [UInt8]? {
+        parts[tag]?.withExposedBytes { span in span.indices.map { span[$0] } }
+    }
+
+    func text(_ tag: UInt8) -> String? { bytes(tag).flatMap { String(validating: $0, as: UTF8.self) } }
+
+    func number(_ tag: UInt8) -> Int64? {
+        guard let bytes = bytes(tag), bytes.count == 8 else { return nil }
+        return Int64(bitPattern: bytes.reduce(0) { $0 << 8 | UInt64($1) })
+    }
+
+    mutating func set(_ tag: UInt8, _ bytes: [UInt8]?) { parts[tag] = bytes.map(VaultParts.secret) }
+
+    mutating func set(_ tag: UInt8, _ text: String?) { set(tag, text.map { Array($0.utf8) }) }
+
+    mutating func set(_ tag: UInt8, _ number: Int64?) {
+        set(tag, number.map { VaultParts.bigEndian(UInt64(bitPattern: $0)) })
+    }
+
+    private static func secret(_ bytes: [UInt8]) -> Secret { Secret(copying: bytes.span) }
+
+    private static func bigEndian(_ number: UInt64) -> [UInt8] {
+        (0..<8).map { UInt8(truncatingIfNeeded: number >> UInt64(56 - 8 * $0)) }
+    }
+}

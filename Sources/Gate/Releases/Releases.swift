@@ -1,0 +1,29 @@
+import CountersignWire
+
+/// Is this version of the app still served?
+package struct Releases: Sendable {
+    /// What a request would do, as far as a version that may only read is concerned.
+    package enum Effect: Sendable { case reads, changes }
+
+    package init() {}
+
+    /// What is to be told to the caller, who is let in; nil for nothing. `peer` is the client's address as text.
+    package func check(
+        _ caller: Caller, _ effect: Effect, from peer: String, at now: Int64
+    ) throws(Refusal) -> UpdateNotice? {
+        guard let retirement = caller.release.retirement else { return nil }
+        switch retirement.stage(at: now, place: { RolloutPlace.of(caller, from: peer) }) {
+        case .live: return nil
+        case .warn: return UpdateNotice(.warn, retirement)
+        case .readOnly where effect == .reads: return UpdateNotice(.readOnly, retirement)
+        case .readOnly:
+            throw Refusal(
+                .updateRequired, "release \(caller.release.id) may only read since \(retirement.readOnlyAt ?? now)",
+                link: retirement.updateURL)
+        case .retired:
+            throw Refusal(
+                .updateRequired, "release \(caller.release.id) was retired at \(retirement.at)",
+                link: retirement.updateURL)
+        }
+    }
+}

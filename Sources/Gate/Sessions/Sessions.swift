@@ -1,0 +1,48 @@
+import CountersignSchemes
+import CountersignWire
+
+/// Where a request is headed: what a release may ask for without a session depends on it.
+package enum Destination: Sendable {
+    case backend
+    /// One of the authority's own, which says itself whom it admits.
+    case ownRoute
+    /// One where old clients sign in or renew their tokens: which token they still have is not asked.
+    case login
+}
+
+/// Does the session that it claims still live, and if it claims none, does it need one?
+package struct Sessions: Sendable {
+    private let source: any SessionSource
+
+    package init(_ source: any SessionSource) { self.source = source }
+
+    /// The caller, with the session that is good for this request. `now` is in whole Unix seconds.
+    nonisolated(nonsending) package func resume(
+        _ caller: Caller, sending request: Request, to destination: Destination, at now: Int64
+    ) async throws(Refusal) -> Caller {
+        guard let session = caller.session else {
+            if destination == .backend { try caller.release.policy.anonymous.admit(request) }
+            return caller
+        }
+        try Sessions.check(session, of: caller, at: now)
+        source.noteUse(of: session, at: now)
+        return caller
+    }
+
+    private static func check(_ session: Session, of caller: Caller, at now: Int64) throws(Refusal) {
+        if let end = session.end { throw Refusal(end, of: session.id) }
+        if session.idleEnd <= now { throw Refusal(SessionEnd(.expired, at: session.idleEnd), of: session.id) }
+        if session.expires <= now {
+            try Bearers.checkRenewal(session, of: caller)
+            throw Refusal(.tokenExpired, "session \(session.id), epoch \(session.epoch): good until \(session.expires)")
+        }
+    }
+}
+
+extension Refusal {
+    /// Told to callers whose signature held: nobody else learns why, or that there was a session.
+    package init(_ end: SessionEnd, of session: SessionID) {
+        self.init(.sessionEnded, "session \(session): \(end.reason.rawValue) at \(end.at)")
+        ended = Ended(reason: end.reason.rawValue, at: end.at, by: end.by)
+    }
+}

@@ -1,0 +1,17 @@
+import CountersignSeal
+import CountersignWire
+
+extension Claim {
+    /// Whether the string to sign, which lies in `workspace`, has the claim's signature under `key`. The gate, the
+    /// explanations and clients that verify answers ask here and nowhere else. It says so much and no more: what follows from
+    /// it is theirs, and only the gate makes a proof of it.
+    package func compare(with key: SigningKey, _ workspace: borrowing Workspace) -> ConstantTime.Verdict {
+        guard fits(key) else { return .different }
+        if let publicKey = key.publicKey {
+            return publicKey.verify(signature(workspace), of: workspace.text.bytes.span)
+        }
+        let verdict = ConstantTime.equals(key.mac(algorithm, of: workspace.text).span, mac.span)
+        key.settle(verdict, algorithm, of: workspace.text)
+        return verdict
+    }
+}

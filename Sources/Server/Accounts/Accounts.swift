@@ -1,0 +1,43 @@
+import CountersignAuthority
+import CountersignGate
+import CountersignWire
+import Glibc
+
+/// Sign-up, login and password as a server runs them: their routes, and the threads and files behind those.
+final class Accounts {
+    let services: AccountServices
+    private let keeper: LimitKeeper
+
+    /// Starts the threads that compute.
+    init(
+        _ settings: LoginSettings, _ deployment: Deployment, sessions: SessionLife, bearers: BearerSessions,
+        replay: ReplayFile, log: EventLog?, clock: any TimeSource = SystemTime()
+    ) throws(Fault) {
+        let cores = max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
+        let keys = try AccountKeys(deployment)
+        let pending = PendingLogins(capacity: settings.pending)
+        keeper = try LimitKeeper(deployment.folder, settings.rules, pending: pending, log: log, clock: clock)
+        services = AccountServices(
+            login: Login(keys, reading: sessions.reader, pending: pending),
+            signUps: Registration(keys, for: .signUp), passwordChanges: Registration(keys, for: .passwordChange),
+            enrolment: Enrolment(sessions), limits: keeper.limits,
+            steps: try HashingPool(.init(workers: cores, queue: settings.queue)),
+            passwords: try HashingPool(
+                .init(workers: settings.hashes ?? max(1, cores / 2), queue: settings.hashQueue)),
+            replay: replay, sessions: sessions, bearers: bearers)
+    }
+
+    var routes: [Route] {
+        RegistrationRoutes(services: services).routes + LoginRoutes(services: services).routes
+            + PasswordLoginRoute(services: services).routes + PasswordRoutes(services: services).routes
+    }
+
+    func start() throws(Fault) { try keeper.start() }
+
+    /// After the loops have ended.
+    func stop() {
+        services.steps.stop()
+        services.passwords.stop()
+        keeper.stop()
+    }
+}

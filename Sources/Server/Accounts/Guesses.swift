@@ -1,0 +1,84 @@
+import CountersignAuthority
+import CountersignGate
+import CountersignHandshake
+import CountersignSchemes
+import CountersignWire
+
+/// Counts the guesses that a call makes, and refuses what is one too many: the same for names that exist and those that do not.
+extension AccountServices {
+    /// Debits a stranger. Before any store is asked.
+    func debit(_ call: RouteCall, _ account: AccountName, of app: AppName) throws(Refusal) -> LoginLimits.Receipt {
+        try debit(.stranger(call.address), account, of: app, at: call.now)
+    }
+
+    func debit(
+        _ caller: LoginLimits.Caller, _ account: AccountName, of app: AppName, at now: Int64
+    ) throws(Refusal) -> LoginLimits.Receipt {
+        switch limits.start(app: app, account: account, from: caller, at: now * 1000) {
+        case .allowed(let receipt): return receipt
+        case .retry(let seconds): throw AccountServices.tooMany(seconds)
+        }
+    }
+
+    /// Debits a guess and lets it be made. Where it cannot be, it costs nothing.
+    func guess<Answer>(
+        _ caller: LoginLimits.Caller, _ account: AccountName, of app: AppName, at now: Int64,
+        _ answer: (LoginLimits.Receipt) async throws(Refusal) -> Answer
+    ) async throws(Refusal) -> Answer {
+        let receipt = try debit(caller, account, of: app, at: now)
+        do throws(Refusal) {
+            return try await answer(receipt)
+        } catch {
+            refund(receipt, at: now)
+            throw error
+        }
+    }
+
+    func refund(_ receipt: LoginLimits.Receipt, at now: Int64) { limits.refund(receipt, at: now * 1000) }
+
+    func debitRegistration(_ call: RouteCall) throws(Refusal) {
+        if case .retry(let seconds) = limits.startRegistration(from: call.address, at: call.now * 1000) {
+            throw AccountServices.tooMany(seconds)
+        }
+    }
+
+    /// Who starts the login: a device that the account knows where `proof` says so, fresh and for the first time; else a
+    /// stranger. Names without an account are looked up all the same.
+    func caller(
+        of start: LoginStart, _ proof: Members?, _ call: RouteCall
+    ) async throws(Refusal) -> LoginLimits.Caller {
+        guard let proof else { return .stranger(call.address) }
+        let time = try proof.integer("time")
+        let signature = try proof.bytes("signature", 64)
+        guard abs(time - call.now) <= AccountServices.proofWindow else { return .stranger(call.address) }
+        let isKnown = try await steps.attempt { () throws(Refusal) in
+            // Both, whatever the first one says: it is the name's owner who may learn that the device is known.
+            let (isSigned, isKnown) = (start.isSigned(signature, for: time), try login.knows(start))
+            return isSigned && isKnown
+        }
+        guard isKnown, takeOnce(start, time, of: try call.release(), at: call.now) else {
+            return .stranger(call.address)
+        }
+        return .knownDevice(start.binding.device.id)
+    }
+
+    /// Whether this proof comes for the first time.
+    private func takeOnce(_ start: LoginStart, _ time: Int64, of release: ReleaseKey, at now: Int64) -> Bool {
+        let entry = ReplayEntry(
+            keyID: release.id, scheme: .messageSignatures, replayKey: start.replayKey(for: time), created: time,
+            now: now)
+        do throws(Refusal) {
+            try replay.insertNow(entry)
+            return true
+        } catch {
+            return false
+        }
+    }
+
+    /// Seconds either side of now within which a device's proof is fresh.
+    static let proofWindow: Int64 = 60
+
+    private static func tooMany(_ seconds: Int) -> Refusal {
+        Refusal(.tooManyAttempts, "the allowance for guesses is used up", retryAfter: seconds)
+    }
+}

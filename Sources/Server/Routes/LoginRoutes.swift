@@ -1,0 +1,59 @@
+import CountersignAuthority
+import CountersignGate
+import CountersignHandshake
+import CountersignSchemes
+import CountersignWire
+
+/// `POST login/start` and `/finish`. Source: docs/protocol.md, "Login".
+struct LoginRoutes: Sendable {
+    let services: AccountServices
+
+    var routes: [Route] {
+        [
+            Route(method: "POST", path: "/login/start", admission: .release) { (call) throws(Refusal) in
+                try await start(call)
+            },
+            Route(method: "POST", path: "/login/finish", admission: .release) { (call) throws(Refusal) in
+                try await finish(call)
+            },
+        ]
+    }
+
+    /// Everything until the answer goes by what was sent, and not by whether there is such an account.
+    private func start(_ call: RouteCall) async throws(Refusal) -> RouteAnswer {
+        let release = try call.release()
+        let app = try release.appName()
+        let body = try Members(of: call.request.body)
+        let binding = LoginBinding(
+            app: release.app, account: try body.account(), release: release.id.description, device: try body.device())
+        let start = try LoginStart(try body.bytes("ke1", 96), binding, of: app)
+        let caller = try await services.caller(of: start, try body.members(ifAny: "proof"), call)
+        let answer = try await services.guess(caller, binding.account, of: app, at: call.now) {
+            (receipt) throws(Refusal) in
+            try await services.steps.attempt { () throws(Refusal) in
+                try services.login.start(start, from: caller, receipt, at: call.now)
+            }
+        }
+        return RouteAnswer(["login_id": encoded(answer.loginID), "ke2": encoded(answer.ke2)])
+    }
+
+    private func finish(_ call: RouteCall) async throws(Refusal) -> RouteAnswer {
+        let release = try call.release()
+        let finish = try Members(of: call.request.body).finish()
+        let proved = try await services.steps.attempt { () throws(Refusal) in
+            try services.login.finish(finish, for: .login, at: call.now)
+        }
+        guard proved.binding.app == release.app, proved.binding.release == release.id.description else {
+            throw Login.wrong
+        }
+        services.refund(proved.receipt, at: call.now)
+        let opened = try await services.sessions.open(proved, from: release, at: call.now)
+        return RouteAnswer(
+            [
+                "account": .string(proved.account.name.description), "session": .string(opened.token.id.description),
+                "token": .string(opened.token.description), "epoch": .integer(Int64(opened.token.epoch)),
+                "expires": .integer(opened.expires), "idle": .integer(opened.idleEnd),
+                "slots": .string(opened.slots.text),
+            ], signer: opened.signer)
+    }
+}

@@ -1,0 +1,97 @@
+import CountersignAuthority
+import CountersignGate
+import CountersignHandshake
+import CountersignSchemes
+import CountersignSeal
+import CountersignWire
+
+/// `POST password/start` and `/finish`: a proof of the old password and a registration of the new one, from a session.
+/// Source: docs/protocol.md, "Another password".
+struct PasswordRoutes: Sendable {
+    let services: AccountServices
+
+    var routes: [Route] {
+        [
+            Route(method: "POST", path: "/password/start", admission: .session) { (call) throws(Refusal) in
+                try await start(call)
+            },
+            Route(method: "POST", path: "/password/finish", admission: .session) { (call) throws(Refusal) in
+                try await finish(call)
+            },
+        ]
+    }
+
+    private func start(_ call: RouteCall) async throws(Refusal) -> RouteAnswer {
+        let release = try call.release()
+        let app = try release.appName()
+        let session = try PasswordRoutes.session(of: call)
+        let body = try Members(of: call.request.body)
+        let (ke1, request) = (try body.bytes("ke1", 96), try body.bytes("request", 32))
+        let binding = try await services.steps.attempt { () throws(Refusal) in
+            try services.binding(of: session, from: release)
+        }
+        let start = try LoginStart(ke1, binding, of: app, changingPasswordOf: session.id)
+        // The session's signature is its device's word: strangers' guesses are not counted against it.
+        let caller = LoginLimits.Caller.knownDevice(binding.device.id)
+        let (answer, begun) = try await services.guess(caller, binding.account, of: app, at: call.now) {
+            (receipt) throws(Refusal) in
+            try await services.steps.attempt { () throws(Refusal) in
+                let begun = try services.passwordChanges.start(request, of: binding.account, in: app, at: call.now)
+                return (try services.login.start(start, from: caller, receipt, at: call.now), begun)
+            }
+        }
+        return RouteAnswer([
+            "login_id": encoded(answer.loginID), "ke2": encoded(answer.ke2), "response": encoded(begun.response),
+            "handle": encoded(begun.handle), "registration_key": encoded(begun.registrationKey),
+        ])
+    }
+
+    private func finish(_ call: RouteCall) async throws(Refusal) -> RouteAnswer {
+        let session = try PasswordRoutes.session(of: call)
+        let body = try Members(of: call.request.body)
+        let handle = try body.bytes("handle", upTo: RegistrationRoutes.mostHandleBytes)
+        let sealed = try body.bytes("sealed_record", upTo: RegistrationRoutes.mostRecordBytes)
+        var finish = try body.finish()
+        let digest = SHA256.digest(sealed.span)
+        finish.bound = [digest.indices.map { digest[$0] }]
+        let (proof, now) = (finish, call.now)
+        let (proved, registration) = try await services.steps.attempt { () throws(Refusal) in
+            let proved = try services.login.finish(proof, for: .passwordChange, of: session.id, at: now)
+            let account = proved.account
+            let registration = try services.passwordChanges.finish(
+                sealed, handle: handle, of: account.name, in: account.app, at: now)
+            return (proved, registration)
+        }
+        services.refund(proved.receipt, at: now)
+        try await services.enrolment.change(registration, of: proved, keeping: session.id, at: now)
+        return RouteAnswer([:])
+    }
+
+    private static func session(of call: RouteCall) throws(Refusal) -> Session {
+        guard let session = call.caller?.session else { throw Refusal(.sessionEnded, "this route needs a session") }
+        guard session.kind == .device else {
+            throw Refusal(.forbidden, "a session of bearer tokens has no device key to change a password with")
+        }
+        return session
+    }
+}
+
+extension AccountServices {
+    /// What the session's device began with, and whose it is.
+    fileprivate func binding(of session: Session, from release: ReleaseKey) throws(Refusal) -> LoginBinding {
+        do throws(Fault) {
+            guard let account = try sessions.reader.account(session.account.number),
+                let stored = try sessions.reader.session(session.id),
+                case .device(let credentials) = stored.credentials,
+                let signingKey = P256Point(credentials.signingKey),
+                let agreementKey = P256Point(credentials.agreementKey), let name = Device.Name(stored.deviceName)
+            else { throw Fault(.failed, "session \(session.id): its row is gone, or cannot be read") }
+            return LoginBinding(
+                app: release.app, account: account.name, release: release.id.description,
+                device: Device(
+                    signingKey: signingKey, agreementKey: agreementKey, kind: stored.deviceClass, name: name))
+        } catch {
+            throw Refusal(.unavailable, error.message, retryAfter: 5)
+        }
+    }
+}

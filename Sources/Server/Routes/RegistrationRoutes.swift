@@ -1,0 +1,69 @@
+import CountersignAuthority
+import CountersignGate
+import CountersignWire
+
+/// `POST registration/start` and `/finish`. Source: docs/protocol.md, "Sign-up".
+struct RegistrationRoutes: Sendable {
+    let services: AccountServices
+
+    var routes: [Route] {
+        [
+            Route(method: "POST", path: "/registration/start", admission: .release) { (call) throws(Refusal) in
+                try await start(call)
+            },
+            Route(method: "POST", path: "/registration/finish", admission: .release) { (call) throws(Refusal) in
+                try await finish(call)
+            },
+        ]
+    }
+
+    private func start(_ call: RouteCall) async throws(Refusal) -> RouteAnswer {
+        let release = try call.release()
+        let app = try release.appName()
+        let body = try Members(of: call.request.body)
+        let account = try body.account()
+        let request = try body.bytes("request", 32)
+        try RegistrationRoutes.check(release.policy, try body.resetCode())
+        try services.debitRegistration(call)
+        let begun = try await services.steps.attempt { () throws(Refusal) in
+            try services.signUps.start(request, of: account, in: app, at: call.now)
+        }
+        return RouteAnswer([
+            "response": encoded(begun.response), "handle": encoded(begun.handle),
+            "registration_key": encoded(begun.registrationKey),
+        ])
+    }
+
+    private func finish(_ call: RouteCall) async throws(Refusal) -> RouteAnswer {
+        let release = try call.release()
+        let app = try release.appName()
+        let body = try Members(of: call.request.body)
+        let account = try body.account()
+        let handle = try body.bytes("handle", upTo: RegistrationRoutes.mostHandleBytes)
+        let sealed = try body.bytes("sealed_record", upTo: RegistrationRoutes.mostRecordBytes)
+        let code = try body.resetCode()
+        try RegistrationRoutes.check(release.policy, code)
+        // A code is guessed here, like a password at a login's start.
+        let receipt = try code == nil ? nil : services.debit(call, account, of: app)
+        let registration = try await services.steps.attempt { () throws(Refusal) in
+            try services.signUps.finish(sealed, handle: handle, of: account, in: app, at: call.now)
+        }
+        if let code {
+            try await services.enrolment.reset(registration, account, in: app, by: code, at: call.now)
+        } else {
+            try await services.enrolment.signUp(registration, account, in: app, at: call.now)
+        }
+        if let receipt { services.refund(receipt, at: call.now) }
+        return RouteAnswer(["account": .string(account.description)])
+    }
+
+    /// Who has no code may only register where the app's team lets anybody.
+    private static func check(_ policy: Policy, _ code: ResetCode?) throws(Refusal) {
+        guard code != nil || policy.registration == .open else {
+            throw Refusal(.forbidden, "policy registration=admin: accounts are made by administrators")
+        }
+    }
+
+    static let mostHandleBytes = 128
+    static let mostRecordBytes = 512
+}

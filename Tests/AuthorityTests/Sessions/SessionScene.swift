@@ -1,0 +1,183 @@
+import CountersignGate
+import CountersignHandshake
+import CountersignSQLite
+import CountersignSchemes
+import CountersignSeal
+import CountersignWire
+import Glibc
+import Synchronization
+import Testing
+
+@testable import CountersignAuthority
+
+/// A clock that a test sets.
+final class HandClock: TimeSource {
+    private let seconds: Atomic<Int64>
+
+    init(_ seconds: Int64) { self.seconds = Atomic(seconds) }
+
+    var now: Int64 {
+        get { seconds.load(ordering: .relaxed) }
+        set { seconds.store(newValue, ordering: .relaxed) }
+    }
+}
+
+/// A deployment with an app, its releases and accounts, and all that serves their sessions, over a store on disk.
+final class SessionScene: Sendable {
+    static let start: Int64 = 1_800_000_000
+    static let authority = "api.example.com"
+
+    let folder = TemporaryFolder()
+    let clock = HandClock(SessionScene.start)
+    let deployment: Deployment
+    let app: AppName
+    let keys: LiveKeys
+    let live: LiveSessions
+    let life: SessionLife
+    let writer: GroupWriter
+    let replay: ReplayFile
+    let gate: Gate
+
+    init(_ settings: [String] = []) throws {
+        deployment = try CountersignAuthorityTests.deployment(folder.data)
+        app = try #require(AppName("demo"))
+        _ = try deployment.addApp(app, settings: settings, at: 5)
+        for (id, platform) in [("r_ios", "ios"), ("r_android", "android")] {
+            var release = try draft(app, id: id)
+            release.platform = try #require(Platform(platform))
+            _ = try deployment.addRelease(release, at: 6)
+        }
+        keys = try LiveKeys(deployment)
+        let path = deployment.folder.database
+        writer = try GroupWriter(SQLiteStore(path: path))
+        live = try LiveSessions(deployment, keys, reader: SQLiteStore(path: path), writer: writer)
+        replay = try ReplayFile(path: deployment.folder.replay, expecting: nil, now: SessionScene.start)
+        life = SessionLife(deployment, live, writer: writer, replay: replay)
+        gate = Gate(
+            authorities: Authorities([SessionScene.authority]), keys: keys, sessions: live, replay: replay, clock: clock
+        )
+    }
+
+    deinit { writer.stop() }
+
+    var now: Int64 { clock.now }
+
+    func release(_ id: String = "r_ios") throws -> ReleaseKey {
+        let key = try keys.find(#require(KeyID(id)))
+        return try #require(key)
+    }
+
+    func addAccount(_ name: String, credential: [UInt8] = [1]) throws -> Account {
+        var account = AccountDraft(app: app, name: try AccountName(normalizing: name), created: 7)
+        account.registration = StoredRegistration(credential: credential, sealedRecord: [2])
+        let recorded = deployment.recording(.accountAdd, .account(account.name, of: app))
+        guard case .yes(let added) = try deployment.store.insert(account, recording: recorded) else {
+            throw Fault(.failed, "the name is taken")
+        }
+        return added
+    }
+
+    /// Signs in on a new device.
+    func signIn(_ account: Account, _ device: TestDevice? = nil, from release: String = "r_ios") async throws
+        -> TestSession
+    {
+        let device = try device ?? TestDevice()
+        let keys = LoginKeys(sessionKey: Secret(random: 64))
+        let release = try self.release(release)
+        let proved = ProvedLogin(
+            account: account, credential: account.registration?.credential ?? [],
+            binding: LoginBinding(
+                app: app.description, account: account.name, release: release.id.description, device: device.device),
+            keys: keys, receipt: .init())
+        let opened = try await life.open(proved, from: release, at: now)
+        return TestSession(device: device, release: release, token: opened.token, root: keys.root)
+    }
+
+    func row(_ id: SessionID) throws -> StoredSession { try #require(try deployment.store.session(id)) }
+
+    func credentials(_ id: SessionID) throws -> DeviceCredentials {
+        guard case .device(let device) = try row(id).credentials else { throw Fault(.failed, "a bearer") }
+        return device
+    }
+
+    /// What becomes of a request of the session, by the whole gate; nil where it is let in.
+    func refusal(of session: TestSession, nonce: String = "\(UInt64.random(in: 0...UInt64.max))") async throws
+        -> Refusal?
+    {
+        let request = try session.request(at: now, nonce: nonce)
+        do throws(Refusal) {
+            _ = try await gate.judge(request)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    /// A refresh that is answered, and taken up by the client.
+    func refresh(_ session: inout TestSession, attempt: [UInt8]? = nil, time: Int64? = nil) async throws(Refusal) {
+        let renewed = try await answer(to: session, attempt: attempt, time: time)
+        session.adopt(renewed)
+    }
+
+    /// The server's answer, and nothing done with it.
+    func answer(
+        to session: TestSession, attempt: [UInt8]? = nil, time: Int64? = nil
+    ) async throws(Refusal) -> RenewedSession {
+        try await life.refresh(session.refresh(attempt ?? newAttempt(), at: time ?? now), at: now)
+    }
+
+    func newAttempt() -> [UInt8] { SystemRandom().bytes(RefreshTranscript.attemptCount) }
+}
+
+/// A device with its two keys.
+struct TestDevice: Sendable {
+    let signing: PrivateKey
+    let agreement: AgreementKey
+    let device: Device
+
+    init(_ kind: Device.Class = .phone) throws {
+        signing = try PrivateKey(random: .ecdsaP256)
+        agreement = try AgreementKey()
+        device = Device(
+            signingKey: try #require(P256Point(subjectPublicKeyInfo: signing.publicKey.der)),
+            agreementKey: agreement.publicPoint, kind: kind, name: try #require(Device.Name("a \(kind.rawValue)")))
+    }
+}
+
+/// A client's side of a session: what it holds, and what follows from that.
+struct TestSession: Sendable {
+    let device: TestDevice
+    var release: ReleaseKey
+    var token: SessionToken
+    var root: SessionRoot
+
+    var key: SigningKey { SigningKey(root.requestKey) }
+
+    func request(at now: Int64, nonce: String) throws -> Request {
+        var draft = Draft(method: "GET", target: Array("/call".utf8), authority: SessionScene.authority)
+        let signer = Credentials(token, key: key, release: release.id)
+        try MessageSignatures().sign(&draft, as: signer, at: now, nonce: nonce)
+        return draft.request()
+    }
+
+    func refresh(_ attempt: [UInt8], at time: Int64) -> RefreshRequest {
+        var request = RefreshRequest(
+            release: release, token: token, attempt: attempt, time: time, mac: [], signature: [])
+        let transcript = request.transcript
+        let mac = root.requestKey.withExposedBytes { HMACSHA256(key: $0) }.authenticate(transcript.span)
+        request.mac = mac.indices.map { mac[$0] }
+        request.signature = device.signing.sign(transcript.span) ?? []
+        return request
+    }
+
+    mutating func adopt(_ renewed: RenewedSession) {
+        guard let ephemeral = P256Point(renewed.ephemeral),
+            let agreed = try? device.agreement.sharedSecret(with: ephemeral)
+        else { return Issue.record("the ephemeral key is no point") }
+        root = root.next(agreed: agreed)
+        token = renewed.token
+    }
+}
+
+/// How often something is tried: the issue's figures take minutes, and COUNTERSIGN_LONG=1 asks for them.
+func rounds(_ long: Int, short: Int) -> Int { getenv("COUNTERSIGN_LONG") == nil ? short : long }

@@ -1,0 +1,38 @@
+import CountersignGate
+import CountersignWire
+import Testing
+
+/// What a release opens by itself, where policy `anonymous` names routes.
+@Suite struct RouteRuleTests {
+    private func scene(_ routes: [String]) throws -> SessionScene {
+        try SessionScene { $0.anonymous = .under(routes.map { Array($0.utf8) }) }
+    }
+
+    @Test(
+        "routes without a session",
+        arguments: [
+            ("/public", nil), ("/public/", nil), ("/public/a/b", nil), ("/public?x=/../admin", nil),
+            ("/v1/news", nil), ("/public/%C3%A9;v=1", nil),
+            ("/publicity", .sessionEnded), ("/", .sessionEnded), ("/v1", .sessionEnded), ("/Public", .sessionEnded),
+            ("/public/../admin", .malformed), ("/public/./a", .malformed), ("/public//a", .malformed),
+            ("//public", .malformed), ("/public/..", .malformed), ("/public/..;x/admin", .malformed),
+            ("/public/;x", .malformed), ("/public/%2e%2e/admin", .malformed), ("/public/..%2fadmin", .malformed),
+            ("/public%2Fa", .malformed), ("/publ%69c", .malformed), ("/public/..%5cadmin", .malformed),
+            ("/public/..\\admin", .malformed), ("/public/%zz", .malformed), ("/public/%", .malformed),
+            ("/public/%00", .malformed),
+        ] as [(String, Refusal.Code?)])
+    func rules(_ row: (target: String, code: Refusal.Code?)) async throws {
+        let scene = try scene(["/public", "/v1/news"])
+        #expect(try await scene.refusal(of: scene.releaseRequest(row.target))?.code == row.code)
+        #expect(try await scene.refusal(of: scene.request(target: row.target)) == nil, "a session opens them all")
+    }
+
+    @Test("the authority's own routes say themselves whom they admit")
+    func ownRoutes() async throws {
+        let scene = try scene([])
+        let request = try scene.releaseRequest("/countersign/v1/login/start", nonce: "a")
+        #expect(await scene.refusal(of: request, for: .ownRoute) == nil)
+        let refusal = try await scene.refusal(of: scene.releaseRequest("/countersign/v1/login/start", nonce: "b"))
+        #expect(refusal?.code == .sessionEnded && refusal?.ended == nil, "no session was there to end")
+    }
+}

@@ -1,0 +1,174 @@
+import CountersignHandshake
+import CountersignOpaque
+import CountersignSchemes
+import CountersignSeal
+import CountersignWire
+import Testing
+
+@testable import CountersignServer
+
+/// A device of somebody who knows a password. Each step is apart, so that a test may change what lies between.
+struct TestClient {
+    let server: TestServer
+    var credentials: Credentials
+    var app = "demo"
+    var name: AccountName
+    var password: String
+    var device: Device
+    let signing: PrivateKey
+    var peer = "192.0.2.1:50000"
+    /// Cheap: which stretching a client uses is its own matter, and Argon2id's cost is measured elsewhere.
+    let stretching: KeyStretching
+
+    init(_ server: TestServer, _ name: String, _ password: String = "correct horse", on label: String = "phone") throws
+    {
+        self.server = server
+        self.name = try AccountName(normalizing: name)
+        self.password = password
+        credentials = server.release
+        signing = try PrivateKey(random: .ecdsaP256)
+        device = Device(
+            signingKey: try #require(P256Point(subjectPublicKeyInfo: signing.publicKey.der)),
+            agreementKey: try AgreementKey().publicPoint, kind: .phone, name: try #require(Device.Name(label)))
+        stretching = try #require(
+            KeyStretching.argon2id(memory: 8, passes: 1, lanes: 1, salt: [UInt8](repeating: 0, count: 16)))
+    }
+
+    var binding: LoginBinding {
+        LoginBinding(app: app, account: name, release: credentials.keyID.description, device: device)
+    }
+
+    private func secret() throws -> Password {
+        try #require(Password(Secret(copying: Array(password.utf8).span)))
+    }
+
+    // MARK: Sign-up
+
+    /// A registration between its two steps.
+    struct Registering {
+        var account: String
+        var handle: [UInt8]
+        var sealedRecord: [UInt8]
+        var code: String?
+
+        var body: JSONValue {
+            var members: [(name: String, value: JSONValue)] = [
+                ("account", .string(account)), ("handle", encoded(handle)), ("sealed_record", encoded(sealedRecord)),
+            ]
+            if let code { members.append(("reset_code", .string(code))) }
+            return .object(members)
+        }
+    }
+
+    func beginRegistration(code: String? = nil) async throws -> Registering {
+        let client = try ClientRegistration(try secret())
+        var members: [(name: String, value: JSONValue)] = [
+            ("account", .string(name.description)), ("request", encoded(client.request.bytes)),
+        ]
+        if let code { members.append(("reset_code", .string(code))) }
+        let reply = try await server.call("registration/start", .object(members), as: credentials, from: peer)
+        try #require(reply.status == 200, "\(reply.refusal?.detail ?? "")")
+        return try seal(client, reply, code)
+    }
+
+    private func seal(
+        _ client: consuming ClientRegistration, _ reply: TestServer.Reply, _ code: String?
+    ) throws -> Registering {
+        let response = try RegistrationResponse(try #require(reply.bytes("response")))
+        let parties = try #require(binding.parties)
+        let registered = try client.finish(response, as: parties, stretching: stretching)
+        let handle = try #require(reply.bytes("handle"))
+        let sealed = SealedBox.seal(
+            registered.record.bytes, to: try #require(reply.bytes("registration_key")),
+            for: SealedRegistration.purpose(app: app, account: name, handle: handle))
+        return Registering(
+            account: name.description, handle: handle, sealedRecord: try #require(sealed), code: code)
+    }
+
+    @discardableResult
+    func signUp(code: String? = nil) async throws -> TestServer.Reply {
+        let registering = try await beginRegistration(code: code)
+        return try await server.call("registration/finish", registering.body, as: credentials, from: peer)
+    }
+
+    // MARK: Login
+
+    /// A login between its two steps, each part of which a test may change.
+    struct Finishing {
+        var loginID: [UInt8]
+        var ke3: [UInt8]
+        var signature: [UInt8]
+        var mac: [UInt8]
+        let requestKey: Secret
+
+        var members: [(name: String, value: JSONValue)] {
+            [
+                ("login_id", encoded(loginID)), ("ke3", encoded(ke3)), ("signature", encoded(signature)),
+                ("mac", encoded(mac)),
+            ]
+        }
+        var body: JSONValue { .object(members) }
+
+        /// What the session that came of it signs its requests with.
+        func session(_ reply: TestServer.Reply, _ release: Credentials) throws -> Credentials {
+            let text = Array(try #require(reply["token"]).utf8)
+            let token = SessionToken(text.span)
+            return Credentials(try #require(token), key: SigningKey(requestKey), release: release.keyID)
+        }
+    }
+
+    var deviceMembers: JSONValue {
+        [
+            "signing_key": encoded(device.signingKey.bytes), "agreement_key": encoded(device.agreementKey.bytes),
+            "class": .string(device.kind.rawValue), "name": .string(device.name.description),
+        ]
+    }
+
+    func start(
+        _ ke1: [UInt8], proof: (time: Int64, signature: [UInt8])? = nil
+    ) async throws -> TestServer.Reply {
+        var members: [(name: String, value: JSONValue)] = [
+            ("account", .string(name.description)), ("ke1", encoded(ke1)), ("device", deviceMembers),
+        ]
+        if let proof {
+            members.append(("proof", ["time": .integer(proof.time), "signature": encoded(proof.signature)]))
+        }
+        return try await server.call("login/start", .object(members), as: credentials, from: peer)
+    }
+
+    /// Starts, and makes the finish of it; `assumed` is what the client thinks it is bound to, where a test lets that differ
+    /// from what it sent.
+    func beginLogin(assuming assumed: LoginBinding? = nil) async throws -> Finishing {
+        let client = try ClientLogin(try secret())
+        let ke1 = client.ke1.bytes
+        let reply = try await start(ke1)
+        try #require(reply.status == 200, "\(reply.refusal?.detail ?? "")")
+        return try finish(client, reply, assumed ?? binding)
+    }
+
+    func finish(
+        _ client: consuming ClientLogin, _ reply: TestServer.Reply, _ binding: LoginBinding,
+        _ purpose: LoginBinding.Purpose = .login, more: [[UInt8]] = []
+    ) throws -> Finishing {
+        let (ke1, ke2) = (client.ke1.bytes, try #require(reply.bytes("ke2")))
+        let loggedIn = try client.finish(
+            try KE2(ke2), as: try #require(binding.parties), context: try #require(binding.context),
+            stretching: stretching)
+        let loginID = try #require(reply.bytes("login_id"))
+        let keys = LoginKeys(sessionKey: loggedIn.sessionKey)
+        let transcript = binding.finishTranscript(
+            purpose, loginID: loginID, ke1: ke1, ke2: ke2, ke3: loggedIn.ke3.bytes, more: more)
+        let signed = signing.sign(transcript.span)
+        let signature = try #require(signed)
+        let mac = keys.finish.authenticate((transcript + signature).span)
+        return Finishing(
+            loginID: loginID, ke3: loggedIn.ke3.bytes, signature: signature, mac: mac.indices.map { mac[$0] },
+            requestKey: keys.root.requestKey)
+    }
+
+    @discardableResult
+    func logIn() async throws -> TestServer.Reply {
+        let finishing = try await beginLogin()
+        return try await server.call("login/finish", finishing.body, as: credentials, from: peer)
+    }
+}
