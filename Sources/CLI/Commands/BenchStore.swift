@@ -28,7 +28,7 @@ extension Command {
         for callers in StoreBench.callers {
             run.console.note("\(seconds) s with \(callers) callers")
             writes.append(
-                try Waiting.forResult { () async throws(Fault) in
+                try Waiting.run { () async throws(Fault) in
                     try await bench.writes(callers: callers, for: .seconds(seconds))
                 })
         }

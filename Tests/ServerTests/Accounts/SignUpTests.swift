@@ -1,5 +1,6 @@
 import CountersignAuthority
 import CountersignHandshake
+import CountersignSchemes
 import CountersignSeal
 import CountersignWire
 import Testing
