@@ -76,22 +76,6 @@ package final class BearerSessions: Sendable {
         }
     }
 
-    /// The session's token was used, so its client has it: from now on the login token before is a reuse. Nobody waits for it.
-    package func confirm(_ id: SessionID, at now: Int64) {
-        let changed = changed
-        writer.writeLater { (store) throws(Fault) in
-            guard let session = try store.session(id), session.end == nil, case .bearer(let old) = session.credentials,
-                old.previousLoginTokenHash != nil
-            else { return }
-            var next = old
-            next.previousLoginTokenHash = nil
-            // Where somebody else was first, there is nothing left to confirm, or another's use will.
-            if case .yes(let session) = try store.swap(id, .bearer(old), for: .bearer(next), at: session.used) {
-                changed([session])
-            }
-        }
-    }
-
     private static let noSession = Refusal(.sessionEnded, "no session has this login token")
 }
 

@@ -8,9 +8,10 @@ struct HotSessions {
     final class Entry: Sendable {
         let token: SessionToken
         let session: Session
-        let key: SigningKey
+        /// Nil for bearers.
+        let key: SigningKey?
 
-        init(_ token: SessionToken, _ session: Session, _ key: SigningKey) {
+        init(_ token: SessionToken, _ session: Session, _ key: SigningKey?) {
             self.token = token
             self.session = session
             self.key = key
