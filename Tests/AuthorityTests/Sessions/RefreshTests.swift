@@ -1,5 +1,6 @@
 import CountersignGate
 import CountersignHandshake
+import CountersignSeal
 import CountersignWire
 import Testing
 

@@ -39,7 +39,7 @@ final class SessionScene: Sendable {
     let gate: Gate
 
     init(_ settings: [String] = []) throws {
-        deployment = try CountersignAuthorityTests.deployment(folder.data)
+        deployment = try AuthorityTests.deployment(folder.data)
         app = try #require(AppName("demo"))
         _ = try deployment.addApp(app, settings: settings, at: 5)
         for (id, platform) in [("r_ios", "ios"), ("r_android", "android")] {
@@ -173,7 +173,10 @@ struct TestSession: Sendable {
     mutating func adopt(_ renewed: RenewedSession) {
         guard let ephemeral = P256Point(renewed.ephemeral),
             let agreed = try? device.agreement.sharedSecret(with: ephemeral)
-        else { return Issue.record("the ephemeral key is no point") }
+        else {
+            Issue.record("the ephemeral key is no point")
+            return
+        }
         root = root.next(agreed: agreed)
         token = renewed.token
     }
