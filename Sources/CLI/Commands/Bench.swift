@@ -12,7 +12,7 @@ extension Command {
             included; sockets and the HTTP parser are not. CPU time of one core, the median of several rounds.
             """
     ) { (run) throws(Fault) in
-        let figures = try Waiting.forResult { () async throws(Fault) in try await GateBench.figures() }
+        let figures = try Waiting.run { () async throws(Fault) in try await GateBench.measured() }
         let json = figures.map { figure -> JSONValue in
             [
                 "scheme": .string(figure.scheme.rawValue), "subject": .string(figure.subject),
@@ -51,7 +51,7 @@ extension GateBench.Sample {
 }
 
 extension GateBench {
-    fileprivate static func figures() async throws(Fault) -> [Figure] {
+    fileprivate static func measured() async throws(Fault) -> [Figure] {
         do {
             return try await GateBench().run()
         } catch {
