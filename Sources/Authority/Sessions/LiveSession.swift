@@ -92,7 +92,7 @@ struct LiveSession {
     /// time this takes tells nothing about one that exists.
     func edition(ofTokenHash hash: Span<UInt8>) -> Session.Edition? {
         guard kind == .bearer, hash.count == 32 else { return nil }
-        if bytes.span.extracting(0..<32).matches(hash) { return .current }
+        if bytes.span.extracting(0..<32).matches(hash) { return hasSuccessor ? .offered : .current }
         return hasPrevious && bytes.span.extracting(32..<64).matches(hash) ? .previous : nil
     }
 }
