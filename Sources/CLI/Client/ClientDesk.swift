@@ -76,7 +76,7 @@ struct ClientDesk: Sendable {
         _ step: @escaping @Sendable (Installation, Surroundings) async throws(ClientProblem) -> Result
     ) throws(Fault) -> Result {
         let (name, installation, surroundings) = (name, installation, surroundings)
-        return try Waiting.forResult { () async throws(Fault) in
+        return try Waiting.run { () async throws(Fault) in
             do throws(ClientProblem) {
                 return try await step(installation, surroundings)
             } catch {

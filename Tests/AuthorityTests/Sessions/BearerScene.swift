@@ -68,7 +68,7 @@ struct BearerScene {
         request.body = Array(parameters.utf8)
         request.fields = [.init("content-type", "application/x-www-form-urlencoded")]
         request.fields += authorization.map { .init("authorization", $0) }
-        let key = try #require(try base.keys.find(#require(KeyID("r_old"))))
+        let key = try base.release("r_old")
         let signer = Credentials(keyID: key.id, key: key.key, platform: "android", version: "0.9")
         try FormMD5().sign(&request, as: signer, at: base.now, nonce: "n\(UInt64.random(in: 0...UInt64.max))0000000")
         return await judge(request.request(), for: destination)
