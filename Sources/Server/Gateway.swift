@@ -73,7 +73,7 @@ final class Gateway: Handler, @unchecked Sendable {
     private func pass(_ exchange: any Exchange, _ event: inout RequestEvent) async throws(Refusal) {
         try await takeBody(of: exchange)
         let request = exchange.request
-        let caller = try await gate.judge(request, from: exchange.peer)
+        let caller = try await gate.judge(request, from: exchange.network)
         event.caller = caller
         try Gateway.checkForwardable(request, caller)
         // Of a body that streams, the last piece decides.
@@ -91,7 +91,7 @@ final class Gateway: Handler, @unchecked Sendable {
         var caller: Caller?
         if route.admission != .anyone {
             let judged = try await gate.judge(
-                request, from: exchange.peer, for: .ownRoute, as: route.effect)
+                request, from: exchange.network, for: .ownRoute, as: route.effect)
             event.caller = judged
             tally.accept(judged.release, under: judged.edition)
             caller = judged
