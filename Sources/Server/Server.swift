@@ -1,5 +1,6 @@
 import CountersignAuthority
 import CountersignGate
+import CountersignHTTP
 import CountersignWire
 import Glibc
 
@@ -19,14 +20,13 @@ public enum Server {
         let replay = try openReplayFile(deployment, keys, log)
         let signing = try AnswerSigning(deployment)
         let writer = try GroupWriter(configuration.openStore()) { log?.note("store", $0) }
-        let once = Once(deployment, writer, configuration.limits)
+        let once = Once(deployment, writer, keeping: configuration.limits.keptAnswerBytes)
         let meter = Meter()
         let assertionKeys = try AssertionKeys(deployment)
         let sessions = try SessionService(
             deployment, keys, reader: configuration.openStore(), writer: writer, replay: replay, log: log)
-        let bearers = try BearerSessions(deployment, writer) { [live = sessions.live] in live.take($0) }
         let accounts = try Accounts(
-            configuration.logins, deployment, sessions: sessions.life, bearers: bearers, replay: replay, log: log)
+            configuration.logins, deployment, sessions, writer: writer, replay: replay, log: log)
         let routes = RouteTable(
             prefix: configuration.prefix,
             Route.open(assertionKeys) + [.time(signedBy: signing.authority)] + sessions.routes + accounts.routes,

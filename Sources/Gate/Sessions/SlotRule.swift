@@ -6,17 +6,6 @@ package enum SlotRule: Sendable, Equatable {
     /// 1 or more; the oldest is ended for the newest.
     case limit(Int)
     case unlimited
-
-    /// As policies spell it.
-    package var text: String {
-        switch self {
-        case .single: "single"
-        case .perPlatform: "per-platform"
-        case .perDeviceClass: "per-device-class"
-        case .limit(let limit): "limit(\(limit))"
-        case .unlimited: "unlimited"
-        }
-    }
 }
 
 extension SlotRule: CustomStringConvertible {
