@@ -15,7 +15,7 @@ enum ExitStatus: Int32, Sendable {
 enum Tool {
     static let commands: [Command] = [
         .serve, .appAdd, .appList, .appPolicy, .releaseAdd, .releaseList, .releasePolicy, .releaseRotate,
-        .releaseRetire,
+        .releaseRetire, .releaseImpact,
         .accountAdd, .accountList, .accountLock, .accountUnlock, .accountRemove, .accountReset,
         .sessionList, .sessionRevoke,
         .meter, .auditList, .auditVerify, .assertionKeys, .assertionRotate, .profileAdd, .signUp, .logIn,

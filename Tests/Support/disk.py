@@ -29,7 +29,7 @@ def traced(trace: pathlib.Path, command: list[str]) -> list[str]:
 @dataclasses.dataclass
 class Event:
     """What a program did, in the order in which it came back."""
-    kind: str  # create, write, truncate, sync, output
+    kind: str  # create, remove, write, truncate, sync, output
     path: str
     offset: int = 0
     data: bytes = b""
@@ -63,7 +63,9 @@ def _event(text: str, since: int) -> Event | None:
     if name == "openat":
         path, flags = _OPEN.match(arguments).groups()
         return Event("create", _bytes(path).decode()) if "O_CREAT" in flags else None
-    assert name not in {"unlink", "rename", "mkdir", "pwritev"}, f"a run with {name} cannot be rebuilt: {text[:200]}"
+    if name == "unlink":
+        return Event("remove", _bytes(arguments.strip('"')).decode())
+    assert name not in {"rename", "mkdir", "pwritev"}, f"a run with {name} cannot be rebuilt: {text[:200]}"
     number, path, rest = _FILE.match(arguments).groups()
     path = _bytes(path).decode() if path.startswith("\\x") else path
     if name in {"fsync", "fdatasync"}:
@@ -90,6 +92,7 @@ class Disk:
         self.named: set[str] = set()
         self.pending: dict[str, list[tuple[int, Event]]] = {}
         self.new: dict[str, int] = {}
+        self.removed: dict[str, int] = {}
 
     def see(self, number: int, event: Event) -> None:
         """The `number`th event of the run has come back."""
@@ -97,11 +100,18 @@ class Disk:
             if event.kind == "sync":
                 ready = [path for path, created in self.new.items() if created < event.since]
                 self.named |= {path for path in ready if self.new.pop(path) >= 0}
+                for path in [path for path, removed in self.removed.items() if removed < event.since]:
+                    self._forget(path)
             return
         if not event.path.startswith(f"{self.folder}/") or event.path.endswith("-shm"):
             return
-        if event.kind == "create" and event.path not in self.named:
-            self.new.setdefault(event.path, number)
+        if event.kind == "create":
+            if event.path in self.removed:
+                self._forget(event.path)
+            if event.path not in self.named:
+                self.new.setdefault(event.path, number)
+        elif event.kind == "remove":
+            self.removed[event.path] = number
         elif event.kind in {"write", "truncate"}:
             self.pending.setdefault(event.path, []).append((number, event))
         elif event.kind == "sync":
@@ -109,6 +119,13 @@ class Disk:
             for _, write in (pair for pair in waiting if pair[0] < event.since):
                 _apply(write, self.durable.setdefault(event.path, bytearray()))
             self.pending[event.path] = [pair for pair in waiting if pair[0] >= event.since]
+
+    def _forget(self, path: str) -> None:
+        del self.removed[path]
+        self.named.discard(path)
+        self.new.pop(path, None)
+        self.durable.pop(path, None)
+        self.pending.pop(path, None)
 
     @property
     def at_risk(self) -> int:

@@ -23,7 +23,7 @@ enum KeyedRequest {
         }
         let key = SHA256.digest(request.head.span.extracting(request.fields[places[0]].value.range))
         return IdempotentRequest(
-            scope: scope(of: caller), key: key.indices.map { key[$0] }, digest: try digest(of: request, caller.body),
+            scope: scope(of: caller), key: bytes(of: key), digest: try digest(of: request, caller.body),
             begun: now)
     }
 
@@ -32,45 +32,32 @@ enum KeyedRequest {
         caller.session.map { "account \($0.account.number)" } ?? "release \(caller.release.id)"
     }
 
-    /// What makes it this request and no other: method, target, content type and body, each preceded by its length.
+    /// What makes it this request and no other: method, target, body and content type, each preceded by its length.
     private static func digest(of request: Request, _ expected: BodyExpectation) throws(Refusal) -> [UInt8] {
-        var hash = SHA256()
-        func add(_ bytes: Span<UInt8>) {
-            let count = UInt64(bytes.count)
-            let length = (0..<8).map { UInt8(truncatingIfNeeded: count >> (56 - 8 * UInt64($0))) }
-            hash.update(length.span)
-            hash.update(bytes)
-        }
-        add(request.head.span.extracting(request.method.range))
-        add(request.head.span.extracting(request.target.range))
+        var parts = [request.method, request.target].map { Array(request.head[$0.range]) }
+        parts.append(request.isBodyWhole ? bytes(of: SHA256.digest(request.body.span)) : try name(of: expected))
         for field in request.fields where field.known == .contentType {
-            add(request.head.span.extracting(field.value.range))
+            parts.append(Array(request.head[field.value.range]))
         }
-        add([0].span)
-        if request.isBodyWhole {
-            add(SHA256.digest(request.body.span).span)
-        } else {
-            add(try BodyName(expected).bytes.span)
+        var text: [UInt8] = []
+        for part in parts {
+            text += (0..<8).map { UInt8(truncatingIfNeeded: UInt64(part.count) >> (56 - 8 * UInt64($0))) } + part
         }
-        let digest = hash.finish()
-        return digest.indices.map { digest[$0] }
+        return bytes(of: SHA256.digest(text.span))
     }
 
     /// A body that streams, by what its caller signed of it.
-    private struct BodyName {
-        var bytes: [UInt8]
-
-        init(_ expected: BodyExpectation) throws(Refusal) {
-            switch expected {
-            case .digests(let sha256?, _): bytes = sha256.array
-            case .digests(nil, let sha512?): bytes = sha512.array
-            case .md5, .digests(nil, nil), .inSignature, .unsigned, .leftOpen, .anything:
-                throw Refusal(
-                    .malformed,
-                    "Idempotency-Key: expected a signed SHA-256 or SHA-512 of a body that is too large to hold")
-            }
+    private static func name(of expected: BodyExpectation) throws(Refusal) -> [UInt8] {
+        switch expected {
+        case .digests(let sha256?, _): return sha256.array
+        case .digests(nil, let sha512?): return sha512.array
+        case .md5, .digests(nil, nil), .inSignature, .unsigned, .leftOpen, .anything:
+            throw Refusal(
+                .malformed, "Idempotency-Key: expected a signed SHA-256 or SHA-512 of a body that is too large to hold")
         }
     }
+
+    private static func bytes(of digest: Digest<32>) -> [UInt8] { digest.indices.map { digest[$0] } }
 }
 
 extension Request {

@@ -16,10 +16,10 @@ final class Once: Sendable {
     private let writer: any StoreWriter
     private let running = RunningRequests()
 
-    init(_ deployment: Deployment, _ writer: any StoreWriter, keeping mostKept: Int) {
+    init(_ deployment: Deployment, _ writer: any StoreWriter, _ limits: Limits) {
         self.deployment = deployment
         self.writer = writer
-        self.mostKept = mostKept
+        mostKept = limits.keptAnswerBytes
     }
 
     enum Beginning: Sendable {
