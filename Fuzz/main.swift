@@ -9,6 +9,7 @@ let targets: [String: @Sendable (Span<UInt8>) -> Void] = [
     "members": fuzzMembers, "auth": fuzzAuth, "opaque": fuzzOpaque,
     "account-name": fuzzAccountName, "import": fuzzImport,
     "login": fuzzLoginBodies,
+    "token": fuzzToken, "refresh": fuzzRefresh,
     "planted": fuzzPlanted,
 ]
 
