@@ -16,7 +16,7 @@ struct LegacyRoutes: Sendable {
     init(_ services: AccountServices, _ deployment: Deployment) throws(Fault) {
         self.services = services
         apps = try LegacyApps(deployment)
-        signIn = try LegacySignIn(deployment, reader: services.sessions.reader)
+        signIn = try LegacySignIn(deployment, reader: services.sessions.life.reader)
     }
 
     /// What is called, and whose call it is.
