@@ -143,7 +143,7 @@ if Context.environment["COUNTERSIGN_FUZZ"] == "1" {
             name: "fuzz",
             dependencies: [
                 "CountersignHTTP", "CountersignAuthority", "CountersignSchemes", "CountersignOpaque", "CountersignSeal",
-                "CountersignWire",
+                "CountersignWire", "CountersignServer", "CountersignHandshake",
             ],
             path: "Fuzz",
             exclude: ["Seeds"],

@@ -57,6 +57,7 @@ struct LiveSession {
             kept = bearer.tokenHash + (bearer.previousTokenHash ?? [])
             flags.insert(.isBearer)
             if bearer.previousTokenHash != nil { flags.insert(.hasPrevious) }
+            // Until the new token is used, the login token before is let in once more.
             if bearer.previousLoginTokenHash != nil { flags.insert(.hasSuccessor) }
         }
         var bytes = InlineArray<73, UInt8>(repeating: 0)

@@ -62,7 +62,7 @@ final class SessionShard: @unchecked Sendable {
     func confirm(_ id: SessionID, _ confirmation: Confirmation) -> Confirmation? {
         lock.write {
             guard confirmations[id] == nil, let session = table.find(id), !session.isEnded, session.hasSuccessor,
-                session.kind == .bearer || session.epoch &+ 1 == confirmation.epoch
+                session.epoch &+ 1 == confirmation.epoch
             else { return nil }
             confirmations[id] = confirmation
             hot.remove(id)
