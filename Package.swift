@@ -103,7 +103,7 @@ let package = Package(
         tests(
             "SQLite",
             [
-                "CountersignAuthority", "CountersignGate", "CountersignHandshake", "CountersignSchemes",
+                "CSQLite", "CountersignAuthority", "CountersignGate", "CountersignHandshake", "CountersignSchemes",
                 "CountersignSeal", "CountersignWire",
             ]),
         tests(
@@ -117,6 +117,14 @@ let package = Package(
         .executableTarget(
             name: "opaque-peer", dependencies: ["CountersignOpaque", "CountersignSeal", "CountersignWire"],
             path: "Tests/OpaquePeer", swiftSettings: settings),
+        // Lets tests in Tests/Faults take the disk from under the store; never shipped.
+        .executableTarget(
+            name: "store-driver",
+            dependencies: [
+                "CountersignAuthority", "CountersignGate", "CountersignHandshake", "CountersignSQLite",
+                "CountersignSchemes", "CountersignSeal", "CountersignWire",
+            ],
+            path: "Tests/StoreDriver", swiftSettings: settings),
         .testTarget(
             name: "CLITests",
             dependencies: [

@@ -15,10 +15,12 @@ enum ExitStatus: Int32, Sendable {
 enum Tool {
     static let commands: [Command] = [
         .serve, .appAdd, .appList, .appPolicy, .releaseAdd, .releaseList, .releasePolicy, .releaseRotate,
-        .releaseRetire,
+        .releaseRetire, .releaseImpact,
+        .accountAdd, .accountList, .accountLock, .accountUnlock, .accountRemove, .accountReset,
+        .sessionList, .sessionRevoke,
         .meter, .auditList, .auditVerify, .assertionKeys, .assertionRotate, .profileAdd, .signUp, .logIn,
         .logOut, .status, .sessions, .password, .request, .sign,
-        .verify, .explain, .bench, .version,
+        .verify, .explain, .benchStore, .benchLogin, .bench, .version,
     ]
 
     static func run(_ arguments: [String], console: Console = Console(), environment: Environment = .process)

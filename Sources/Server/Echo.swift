@@ -30,3 +30,15 @@ enum Echo {
         return Answer(status: 200, type: "application/json", body: Array((body.text + "\n").utf8))
     }
 }
+
+extension AnswerObserver {
+    /// The same that it sees of a backend's answer.
+    func didAnswer(_ answer: Answer) {
+        willSendLast()
+        didBegin(
+            status: answer.status,
+            fields: answer.fields.map { AnswerField(name: $0.name.lowercased(), value: Array($0.value.utf8)) })
+        didRead(answer.body.span)
+        didEnd()
+    }
+}

@@ -21,19 +21,21 @@ final class Gateway: Handler, @unchecked Sendable {
     private let log: EventLog?
     private let clock: any TimeSource
     private let identity: Identity
+    let once: Once
     private let tally: Tally
     private var events: EventGenerator
     private var logClock = LogClock()
     private var line: [UInt8] = []
 
     init(
-        gate: Gate, signing: AnswerSigning, backend: Backend, identity: Identity, routes: RouteTable, limits: Limits,
-        tally: Tally, log: EventLog?, clock: any TimeSource, seed: UInt64
+        gate: Gate, signing: AnswerSigning, backend: Backend, identity: Identity, once: Once, routes: RouteTable,
+        limits: Limits, tally: Tally, log: EventLog?, clock: any TimeSource, seed: UInt64
     ) {
         self.gate = gate
         self.signing = signing
         self.backend = backend
         self.identity = identity
+        self.once = once
         self.routes = routes
         self.limits = limits
         self.tally = tally
@@ -126,16 +128,30 @@ final class Gateway: Handler, @unchecked Sendable {
     private func passOn(
         _ exchange: any Exchange, _ request: Request, from caller: Caller, _ event: EventID
     ) async throws(Refusal) {
+        if let keyed = try KeyedRequest.read(request, from: caller, at: clock.now) {
+            return try await passOnce(keyed, exchange, request, from: caller, event)
+        }
+        try await send(exchange, request, from: caller, event, nil)
+    }
+
+    /// To the backend, whatever was sent before. `observer` sees the answer.
+    func send(
+        _ exchange: any Exchange, _ request: Request, from caller: Caller, _ event: EventID,
+        _ observer: (any AnswerObserver)?
+    ) async throws(Refusal) {
         var forwarding = Forwarding(
             fields: Identity.forwardedFields(of: request, caller: caller),
             added: try identity.lines(for: caller, of: request, event: event, at: clock.now))
         forwarding.addedToAnswer = UpdateField.line(for: caller)
+        forwarding.observer = observer
         switch backend {
         case .echo:
             guard request.isBodyWhole else {
                 throw Refusal(.tooLarge, "the built-in echo backend takes bodies up to \(limits.heldBodyBytes) bytes")
             }
-            await exchange.respond(await signed(Echo.answer(request, forwarding).telling(caller), to: request))
+            let answer = Echo.answer(request, forwarding)
+            observer?.didAnswer(answer)
+            await exchange.respond(await signed(answer.telling(caller), to: request))
         case .upstream(let pool):
             if !request.isBodyWhole { forwarding.inspector = StreamedBodyCheck(caller.body) }
             try await pool.forward(exchange, forwarding)
@@ -166,7 +182,7 @@ final class Gateway: Handler, @unchecked Sendable {
     }
 
     /// Signed where the caller speaks message-signatures: other schemes have no place for it.
-    private func signed(_ answer: Answer, to request: Request) async -> Answer {
+    func signed(_ answer: Answer, to request: Request) async -> Answer {
         guard gate.isOfMessageSignatures(request) else { return answer }
         return signing.signed(answer, to: request, await gate.standing(of: request), at: clock.now)
     }

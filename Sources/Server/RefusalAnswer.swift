@@ -29,6 +29,7 @@ enum RefusalAnswer {
         }
         if code == .stale { members.append(("time", .integer(now))) }
         if let explanation { members.append(("explain", explanation.json(longest: longestStage))) }
+        if let done = refusal.done { members.append(("done_status", .integer(Int64(done)))) }
         if let link = refusal.link { members.append(("update_url", .string(link))) }
         if let ended = refusal.ended { members += ended.members }
         var fields: [Answer.Field] = [.init("Cache-Control", "no-store")]

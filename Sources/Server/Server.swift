@@ -1,5 +1,6 @@
 import CountersignAuthority
 import CountersignGate
+import CountersignHTTP
 import CountersignWire
 import Glibc
 
@@ -19,16 +20,19 @@ public enum Server {
         let replay = try openReplayFile(deployment, keys, log)
         let signing = try AnswerSigning(deployment)
         let writer = try GroupWriter(configuration.openStore()) { log?.note("store", $0) }
+        let once = Once(deployment, writer, configuration.limits)
         let meter = Meter()
         let assertionKeys = try AssertionKeys(deployment)
         let sessions = try SessionService(
             deployment, keys, reader: configuration.openStore(), writer: writer, replay: replay, log: log)
+        let accounts = try Accounts(
+            configuration.logins, deployment, sessions, writer: writer, replay: replay, log: log)
         let routes = RouteTable(
             prefix: configuration.prefix,
-            Route.open(assertionKeys) + [.time(signedBy: signing.authority)] + sessions.routes)
+            Route.open(assertionKeys) + [.time(signedBy: signing.authority)] + sessions.routes + accounts.routes)
         let service = try Service(
             configuration, log: log, signing: signing, meter: meter, replay: replay,
-            adminToken: deployment.folder.adminToken, assertionKeys: assertionKeys,
+            adminToken: deployment.folder.adminToken, assertionKeys: assertionKeys, once: once,
             routes: routes
         ) { authorities in
             Gate(
@@ -40,6 +44,7 @@ public enum Server {
         let meterWriter = MeterWriter(MeterLedger(meter, meterStore), log: log, clock: SystemTime())
         try rememberWhenCountingBegan(deployment.store)
         try meterWriter.start()
+        try accounts.start()
         try service.start()
         announce(service)
 
@@ -50,6 +55,8 @@ public enum Server {
             case .reload: attempt(log, "reload") { () throws(Fault) in try service.reload() }
             case .none: break
             }
+            once.expire()
+            once.forget(at: SystemTime().now)
             attempt(log, "reconcile") { () throws(Fault) in try keys.reconcile() }
             attempt(log, "sessions") { () throws(Fault) in try sessions.turn() }
             attempt(log, "replay") { () throws(Fault) in
@@ -57,6 +64,7 @@ public enum Server {
             }
         }
         service.drain()
+        accounts.stop()
         writer.stop()
         meterWriter.stop()
         log?.stop()

@@ -19,7 +19,7 @@ final class Service {
     /// Opens the ports and prepares one worker a core; nothing is accepted before ``start()``.
     init(
         _ configuration: Configuration, log: EventLog?, signing: AnswerSigning, meter: Meter, replay: ReplayFile,
-        adminToken: String, assertionKeys: AssertionKeys, routes: RouteTable,
+        adminToken: String, assertionKeys: AssertionKeys, once: Once, routes: RouteTable,
         makeGate: (_ authorities: [String]) throws(Fault) -> Gate
     ) throws(Fault) {
         self.configuration = configuration
@@ -38,7 +38,7 @@ final class Service {
                 let gateway = Gateway(
                     gate: try makeGate(authorities), signing: signing,
                     backend: Service.backend(target, loop, configuration),
-                    identity: Identity(Service.asserter(assertionKeys, configuration, authorities)),
+                    identity: Identity(Service.asserter(assertionKeys, configuration, authorities)), once: once,
                     routes: routes, limits: configuration.limits, tally: Tally(meter), log: log,
                     clock: SystemTime(), seed: Service.seed())
                 var listeners = [

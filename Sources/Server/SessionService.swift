@@ -44,7 +44,8 @@ final class SessionService: Sendable {
     }
 }
 
-extension SessionService: SessionOpening {
+extension SessionService {
+    /// The session of a proved login, and the answer to the finish, which its key signs.
     nonisolated(nonsending) func open(
         _ proved: ProvedLogin, for call: RouteCall, of release: ReleaseKey
     ) async throws(Refusal) -> RouteAnswer {
@@ -56,10 +57,5 @@ extension SessionService: SessionOpening {
                 "expires": .integer(opened.expires), "idle": .integer(opened.idleEnd),
                 "slots": .string(opened.slots.description),
             ], signer: opened.signer)
-    }
-
-    /// Where they cannot be read, the timer finds them.
-    func drop(_ ended: [SessionID]) {
-        do throws(Fault) { try live.take(ended) } catch { log?.note("sessions", error.message) }
     }
 }

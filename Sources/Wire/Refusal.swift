@@ -36,6 +36,9 @@ package struct Refusal: Error, Sendable, Equatable {
     /// `session-ended`: how; nil where the route needs a session and there was none.
     package var ended: Ended?
 
+    /// `unavailable`: the status with which the backend has answered this very request before; nil for all else.
+    package var done: Int?
+
     /// What the holder of a session that is over is told.
     package struct Ended: Sendable, Equatable {
         package var reason: String
@@ -51,7 +54,10 @@ package struct Refusal: Error, Sendable, Equatable {
         }
     }
 
-    package init(_ code: Code, _ detail: String = "", link: String? = nil, retryAfter: Int? = nil) {
+    package init(
+        _ code: Code, _ detail: String = "", link: String? = nil, retryAfter: Int? = nil, done: Int? = nil
+    ) {
+        self.done = done
         self.code = code
         self.detail = detail
         self.link = link

@@ -17,13 +17,36 @@ import Testing
 
     @Test func contractAcrossOpenings() throws {
         defer { clean() }
-        try StoreContract { SQLiteStore(path: path) }.holds()
+        let contract = StoreContract { SQLiteStore(path: path) }
+        try contract.holds()
+        try contract.races()
     }
 
     @Test func contractOnOneConnection() throws {
         defer { clean() }
         let store = SQLiteStore(path: path)
         try StoreContract { store }.holds()
+        try StoreContract { store }.races()
+    }
+
+    @Test("everything can be done within a transaction, and all of it undone")
+    func contractWithinATransaction() throws {
+        defer { clean() }
+        let store = SQLiteStore(path: path)
+        try store.prepare()
+        func change(_ store: any Store) throws(Fault) {
+            do {
+                try StoreContract { store }.holds()
+            } catch {
+                Issue.record(error)
+            }
+            guard try store.revision() > 0 else { throw Fault(.usage, "nothing was done") }
+            throw Fault(.failed, "undone")
+        }
+        let changes: [(any Store) throws(Fault) -> Void] = [change]
+        let faults = try store.together(changes)
+        #expect(faults == [Fault(.failed, "undone")])
+        #expect(try store.revision() == 0 && store.apps().isEmpty && store.sessionChange() == 0)
     }
 
     @Test func readingMakesNoFile() throws {

@@ -31,6 +31,12 @@ package final class Login: Sendable {
         _ start: LoginStart, from caller: LoginLimits.Caller, _ receipt: LoginLimits.Receipt, at now: Int64
     ) throws(Refusal) -> LoginAnswer {
         let found = try Login.reading { () throws(Fault) in try record(of: start.binding.account, in: start.app) }
+        #if DEBUG
+            if PlantedFault.earlyReturn, found.account == nil {
+                let random = SystemRandom()
+                return LoginAnswer(loginID: random.bytes(PendingLogins.idCount), ke2: random.bytes(320))
+            }
+        #endif
         guard let parties = start.binding.parties, let context = start.binding.context else {
             throw Refusal(.unavailable, "login: names that OPAQUE cannot bind")
         }

@@ -33,6 +33,8 @@ package final class PendingLogins: @unchecked Sendable {
     package init(capacity: Int) { self.capacity = max(capacity, 1) }
 
     package var count: Int { monitor.hold { entries.count } }
+    /// Ids that are held, of logins that are over too.
+    var remembered: Int { monitor.hold { order.count } }
 
     /// The id under which it will be taken: 16 random bytes.
     func add(_ login: PendingLogin, of holder: PendingLogin.Holder, at now: Int64) -> [UInt8] {

@@ -25,7 +25,7 @@ struct LiveSession {
     /// When the epoch began; of a bearer, when its token runs out. Whole Unix seconds.
     let moment: Int64
     private let endedAt: Int64
-    /// 0 for bearers.
+    /// Of a bearer, when its tokens were issued, as far as it fits: another time is another edition of them.
     let epoch: UInt32
     /// App and platform, by their number in ``Places``.
     let place: UInt32
@@ -52,7 +52,7 @@ struct LiveSession {
             if device.sealedPreviousRoot != nil { flags.insert(.hasPrevious) }
             if device.successor != nil { flags.insert(.hasSuccessor) }
         case .bearer(let bearer):
-            epoch = 0
+            epoch = bearer.edition
             moment = bearer.tokenExpires
             kept = bearer.tokenHash + (bearer.previousTokenHash ?? [])
             flags.insert(.isBearer)
@@ -95,23 +95,5 @@ struct LiveSession {
         guard kind == .bearer, hash.count == 32 else { return nil }
         if bytes.span.extracting(0..<32).matches(hash) { return hasSuccessor ? .offered : .current }
         return hasPrevious && bytes.span.extracting(32..<64).matches(hash) ? .previous : nil
-    }
-
-    /// The beginnings of the hashes that a bearer is found by.
-    var tokenNames: [UInt64] {
-        guard kind == .bearer else { return [] }
-        return hasPrevious
-            ? [TokenName.of(bytes.span, at: 0), TokenName.of(bytes.span, at: 32)]
-            : [TokenName.of(bytes.span, at: 0)]
-    }
-}
-
-/// Sixty-four bits of a token's hash.
-enum TokenName {
-    /// Of the eight bytes from `start` on.
-    static func of(_ hash: Span<UInt8>, at start: Int = 0) -> UInt64 {
-        var name: UInt64 = 0
-        for index in start..<min(start + 8, hash.count) { name = name << 8 | UInt64(hash[index]) }
-        return name
     }
 }

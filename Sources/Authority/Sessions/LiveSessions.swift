@@ -24,7 +24,6 @@ package final class LiveSessions: SessionSource, @unchecked Sendable {
     private let writer: any StoreWriter
     private let shards = (0..<LiveSessions.shardCount).map { _ in SessionShard() }
     let places = Places()
-    private let bearers = BearerIndex()
     /// Lets one at a time follow the store.
     private let following = ReadWriteLock()
     private var followed: Followed
@@ -64,36 +63,17 @@ package final class LiveSessions: SessionSource, @unchecked Sendable {
         return (entry.session, key)
     }
 
-    nonisolated(nonsending) package func session(bearing token: Span<UInt8>) async throws(Fault) -> Session? {
-        try find(bearing: token)
-    }
-
-    /// The same, without suspending.
-    package func find(bearing token: Span<UInt8>) throws(Fault) -> Session? {
-        try follow()
-        let hash = SHA256.digest(token)
-        guard let id = bearers.session(named: TokenName.of(hash.span)), let (live, ahead) = shard(of: id).find(id),
-            let edition = live.edition(ofTokenHash: hash.span)
-        else { return nil }
-        guard edition != .previous else { return try session(live, edition: edition) }
-        let place = SessionToken(id: id, epoch: 0)
-        if let entry = shard(of: id).hot(place) { return entry.session }
-        let session = try session(live, edition: ahead == nil ? edition : .current)
-        shard(of: id).keep(HotSessions.Entry(place, session, nil), of: live, ahead)
-        return session
-    }
-
     package func noteUse(of session: Session, at now: Int64) {
         // Only of a renewed key it matters, and of that only the first time.
-        guard session.edition == .offered else { return }
-        let confirmation = SessionShard.Confirmation(epoch: session.epoch, at: now)
+        guard session.edition == .offered, let epoch = offeredEpoch(of: session) else { return }
+        let confirmation = SessionShard.Confirmation(epoch: epoch, at: now)
         if let first = shard(of: session.id).confirm(session.id, confirmation) { save(first, of: session.id) }
     }
 
     // MARK: Following the store
 
     /// Compares with the counter that commands count up, and reads what changed.
-    private func follow() throws(Fault) {
+    func follow() throws(Fault) {
         guard generation.value != deployment.generation.current else { return }
         try following.write { () throws(Fault) in
             let current = deployment.generation.current
@@ -125,10 +105,7 @@ package final class LiveSessions: SessionSource, @unchecked Sendable {
     /// Takes rows as they are in the store: the server's own changes, once they are durable.
     package func take(_ rows: [StoredSession]) {
         for row in rows {
-            let session = LiveSession(row, place: places.number(of: row.app, row.platform))
-            let before = shard(of: row.id).put(session)
-            if let before, before.change >= session.change { continue }
-            bearers.replace(before, with: session)
+            shard(of: row.id).put(LiveSession(row, place: places.number(of: row.app, row.platform)))
         }
     }
 
@@ -139,7 +116,7 @@ package final class LiveSessions: SessionSource, @unchecked Sendable {
 
     /// Forgets sessions that the store forgot.
     package func forget(_ ids: [SessionID]) {
-        for id in ids { bearers.replace(shard(of: id).remove(id), with: nil) }
+        for id in ids { shard(of: id).remove(id) }
     }
 
     /// Sessions in memory, and how many of them have ended.
@@ -152,23 +129,9 @@ package final class LiveSessions: SessionSource, @unchecked Sendable {
     private func save(_ confirmation: SessionShard.Confirmation, of id: SessionID) {
         writer.writeLater { (store) throws(Fault) in
             guard let row = try store.session(id), row.end == nil,
-                let next = row.credentials.confirmed(epoch: confirmation.epoch, at: confirmation.at)
+                let next = row.credentials.confirmed(confirmation.epoch, at: confirmation.at)
             else { return }
             _ = try store.swap(id, row.credentials, for: next, at: max(row.used, confirmation.at))
-        }
-    }
-}
-
-extension StoredSession.Credentials {
-    /// As they are once what was renewed has been used; nil where that is so already.
-    fileprivate func confirmed(epoch: UInt32, at now: Int64) -> StoredSession.Credentials? {
-        switch self {
-        case .device(let device):
-            return device.epoch &+ 1 == epoch ? device.confirmed(at: now).map { .device($0) } : nil
-        case .bearer(var bearer):
-            guard bearer.previousLoginTokenHash != nil else { return nil }
-            bearer.previousLoginTokenHash = nil
-            return .bearer(bearer)
         }
     }
 }

@@ -36,28 +36,25 @@ final class SessionShard: @unchecked Sendable {
         }
     }
 
-    /// Takes a row as the store has it; one that is older than what is here is passed over. Answers what stood here before.
-    @discardableResult
-    func put(_ session: LiveSession) -> LiveSession? {
+    /// Takes a row as the store has it; one that is older than what is here is passed over.
+    func put(_ session: LiveSession) {
         lock.write {
-            let before = table.find(session.id)
-            if let before, before.change >= session.change { return before }
+            if let before = table.find(session.id), before.change >= session.change { return }
             table.put(session)
             hot.remove(session.id)
-            if let ahead = confirmations[session.id], session.isEnded || session.epoch >= ahead.epoch {
+            if let ahead = confirmations[session.id],
+                session.isEnded || !session.hasSuccessor || session.epoch >= ahead.epoch
+            {
                 confirmations[session.id] = nil
             }
-            return before
         }
     }
 
-    func remove(_ id: SessionID) -> LiveSession? {
+    func remove(_ id: SessionID) {
         lock.write {
-            let before = table.find(id)
             table.remove(id)
             hot.remove(id)
             confirmations[id] = nil
-            return before
         }
     }
 
@@ -65,7 +62,7 @@ final class SessionShard: @unchecked Sendable {
     func confirm(_ id: SessionID, _ confirmation: Confirmation) -> Confirmation? {
         lock.write {
             guard confirmations[id] == nil, let session = table.find(id), !session.isEnded, session.hasSuccessor,
-                session.kind == .bearer || session.epoch &+ 1 == confirmation.epoch
+                session.epoch &+ 1 == confirmation.epoch
             else { return nil }
             confirmations[id] = confirmation
             hot.remove(id)

@@ -4,7 +4,6 @@ import CountersignSchemes
 import CountersignSeal
 import CountersignServer
 import CountersignWire
-import Glibc
 
 extension Command {
     static let bench = Command(

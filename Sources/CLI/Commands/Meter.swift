@@ -14,7 +14,7 @@ extension Command {
             from, which they have not proved. Days are UTC, and are kept for 400 days.
             """
     ) { (run) throws(Fault) in
-        let days = try meterDays(run)
+        let days = try run.meterDays()
         let deployment = try run.deployment()
         let app = try run.arguments.positional("APP").map { (name) throws(Fault) in
             try deployment.app(AppName(argument: name)).name
@@ -23,9 +23,12 @@ extension Command {
         try run.print(reading.json) { reading.text }
         return .success
     }
+}
 
-    private static func meterDays(_ run: Invocation) throws(Fault) -> Int64 {
-        guard let text = run.arguments.value("days") else { return 30 }
+extension Invocation {
+    /// What `--days` says.
+    func meterDays() throws(Fault) -> Int64 {
+        guard let text = arguments.value("days") else { return 30 }
         guard let days = Int64(text), (1...400).contains(days) else {
             throw Fault(.usage, "--days `\(text)`: expected a number from 1 to 400")
         }

@@ -22,7 +22,8 @@ extension Command {
             are joined by `&`. The answer's body goes to standard output as it came; status 1 where the server refused.
 
             Where somebody is signed in (`countersign login`), the call is theirs: a token that ran out is renewed and the call sent
-            again, once. What changes something bears an Idempotency-Key, so that a second copy is not done twice.
+            again, once. What changes something bears an Idempotency-Key, so that a second copy is not done twice. Where this machine's
+            clock is refused, and the server's word is signed, it is corrected, and what may be sent again is.
             """
     ) { (run) throws(Fault) in
         let name = ClientDesk.profileName(run)
@@ -31,16 +32,23 @@ extension Command {
         let (origin, _) = try Origin.split(profile.url)
         var draft = try draft(run, to: origin)
         let scheme = try run.schemeName(default: profile.scheme)
-        if scheme == .messageSignatures, profile.scheme == scheme, !run.arguments.has("as-release") {
+        var clockOffset: Int64 = 0
+        if scheme == .messageSignatures, profile.scheme == scheme {
             let shown = ShownAnswer { Answer(run, .toVerify, showing: .refusalsLast) }
             let desk = try ClientDesk(name: name, folder: folder, profile, key, shown: shown)
-            if try desk.login() != nil { return try SessionRequest(run: run, desk: desk, shown: shown).send(draft) }
+            if !run.arguments.has("as-release"), try desk.login() != nil {
+                return try SessionRequest(run: run, desk: desk, shown: shown).send(draft)
+            }
+            if !run.arguments.has("dry-run") {
+                return try ReleaseRequest(run: run, desk: desk, shown: shown).send(draft)
+            }
+            clockOffset = try desk.state().clockOffset
         }
         var credentials = Credentials(
             keyID: profile.keyID, key: key, platform: profile.platform, version: profile.version,
             timezoneOffset: profile.timezoneOffset)
         Signing.setScope(of: &credentials, run)
-        try Signing.sign(&draft, scheme, credentials, at: run.now, nonce: Nonce.make(for: scheme))
+        try Signing.sign(&draft, scheme, credentials, at: run.now + clockOffset, nonce: Nonce.make(for: scheme))
         if run.arguments.has("dry-run") { return try show(draft, run) }
         let trust = Transfer.Trust(pins: profile.pins, certificates: profile.certificates)
         let answer = Answer(run, scheme == .messageSignatures ? .toVerify : .beginning)

@@ -24,11 +24,17 @@ enum AnswerFraming {
 extension Connection {
     func respond(_ answer: Answer) async {
         guard case .none = self.answer else { return }
-        begin(status: answer.status, isHEAD ? .bodylessOfLength(answer.body.count) : .length(answer.body.count)) {
+        let framing: AnswerFraming =
+            switch answer.status {
+            // Source: RFC 9110 §8.6.
+            case 204, 304: .bodyless
+            default: isHEAD ? .bodylessOfLength(answer.body.count) : .length(answer.body.count)
+            }
+        begin(status: answer.status, framing) {
             for field in answer.fields { $0.appendField(field.name, field.value) }
         }
         do throws(Stream.Failure) {
-            if !isHEAD { try await write(answer.body) }
+            if case .sized = self.answer { try await write(answer.body) }
             try await finishAnswer()
         } catch {
             self.answer = .aborted

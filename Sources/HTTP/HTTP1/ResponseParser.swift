@@ -25,14 +25,26 @@ struct UpstreamResponse {
     }
 
     /// All fields but those that end at this hop, and those that only we say.
-    func writeFields(to output: Buffer) {
+    func writeFields(to output: Buffer) { FieldLines.copy(fields, where: passedOn, of: head.span, to: output) }
+
+    /// The same, to be kept.
+    var keptFields: [AnswerField] {
+        let chosen = passedOn
+        return fields.indices.filter { chosen >> UInt128($0) & 1 == 1 }.map { index in
+            AnswerField(
+                name: String(decoding: head[fields[index].name.range], as: UTF8.self),
+                value: Array(head[fields[index].value.range]))
+        }
+    }
+
+    private var passedOn: UInt128 {
         let bytes = head.span
         var chosen = ~HopByHop.named(in: fields, of: bytes)
         for index in fields.indices {
             let name = fields[index].name
             if HopByHop.isOne(name, of: bytes) || HopByHop.isOurs(name, of: bytes) { chosen &= ~(1 << UInt128(index)) }
         }
-        FieldLines.copy(fields, where: chosen, of: bytes, to: output)
+        return chosen
     }
 }
 

@@ -11,6 +11,8 @@ package struct Forwarding {
     package var addedToAnswer: [UInt8] = []
     /// For a body that streams: sees every byte, and decides before the last ones go.
     package var inspector: (any BodyInspector)?
+    /// Sees the answer, and whether there can be one.
+    package var observer: (any AnswerObserver)?
 
     package init(fields: UInt128, added: [UInt8], inspector: (any BodyInspector)? = nil) {
         self.fields = fields

@@ -55,6 +55,7 @@ final class Relay: @unchecked Sendable {
         guard !output.isTruncated else {
             throw .refused(Refusal(.tooLarge, "with what is added for the upstream, the head is too large"))
         }
+        if connection.request.isBodyWhole { forwarding.observer?.willSendLast() }
         let body = connection.request.body
         var sent = 0
         do throws(Stream.Failure) {
@@ -108,6 +109,7 @@ final class Relay: @unchecked Sendable {
                 swap(&held, &next)
             }
             try forwarding.inspector?.finish()
+            forwarding.observer?.willSendLast()
             try await send(held, to: stream)
             stream.deadline = pool.loop.seconds + Int64(pool.deadlines.upstreamAnswer)
             return nil
@@ -157,6 +159,11 @@ final class Relay: @unchecked Sendable {
     private func relayAnswer(from stream: Stream, _ input: Buffer) async {
         let framing = connection.upstreamResponse.framing
         beginAnswer(framing)
+        if let observer = forwarding.observer {
+            observer.didBegin(
+                status: connection.upstreamResponse.status, fields: connection.upstreamResponse.keptFields)
+        }
+        var client = Client.listens
         var body = AnswerReader(framing)
         let piece = pool.loop.buffers.take()
         defer { pool.loop.buffers.put(piece) }
@@ -164,23 +171,53 @@ final class Relay: @unchecked Sendable {
             while !body.isAtEnd {
                 let count = try body.take(from: input, into: piece)
                 if count > 0 {
-                    try await connection.write(piece, upTo: count)
+                    forwarding.observer?.didRead(piece.span)
+                    try await pass(piece, to: &client)
                 } else if !body.isAtEnd {
-                    try await connection.flush()
+                    if client == .listens { try await flush(to: &client) }
                     stream.deadline = pool.loop.seconds + Int64(pool.deadlines.upstreamAnswer)
                     if try await stream.read(into: input) == 0 { try body.didClose() }
                 }
             }
-            try await connection.finishAnswer()
+            forwarding.observer?.didEnd()
+            if client == .listens { try await connection.finishAnswer() }
         } catch {
             connection.answer = .aborted
             return stream.close()
         }
+        if client == .isGone { connection.answer = .aborted }
         if connection.upstreamResponse.keepsAlive, input.isEmpty, !isUploading {
             pool.giveBack(stream)
         } else {
             stream.close()
         }
+    }
+
+    private enum Client { case listens, isGone }
+
+    /// Empties `piece`. A client that is gone ends the answer, unless somebody else wants the rest of it.
+    private func pass(_ piece: Buffer, to client: inout Client) async throws(Stream.Failure) {
+        defer { piece.clear() }
+        guard client == .listens else { return try checkWanted() }
+        do throws(Stream.Failure) {
+            try await connection.write(piece, upTo: piece.count)
+        } catch {
+            guard forwarding.observer?.wantsRest == true else { throw error }
+            client = .isGone
+        }
+    }
+
+    private func flush(to client: inout Client) async throws(Stream.Failure) {
+        do throws(Stream.Failure) {
+            try await connection.flush()
+        } catch {
+            guard forwarding.observer?.wantsRest == true else { throw error }
+            client = .isGone
+        }
+    }
+
+    private func checkWanted() throws(Stream.Failure) {
+        guard forwarding.observer?.wantsRest == true else { throw .closed }
     }
 
     private func beginAnswer(_ framing: UpstreamResponse.Framing) {

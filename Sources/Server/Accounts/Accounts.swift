@@ -8,28 +8,29 @@ final class Accounts {
     let services: AccountServices
     private let keeper: LimitKeeper
 
-    /// `reader` is a connection of its own. Starts the threads that compute.
+    /// Starts the threads that compute.
     init(
-        _ settings: LoginSettings, _ deployment: Deployment, reader: any Store, writer: any StoreWriter,
-        replay: ReplayFile, sessions: any SessionOpening, log: EventLog?, clock: any TimeSource = SystemTime()
+        _ settings: LoginSettings, _ deployment: Deployment, _ sessions: SessionService, writer: any StoreWriter,
+        replay: ReplayFile, log: EventLog?, clock: any TimeSource = SystemTime()
     ) throws(Fault) {
         let cores = max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
         let keys = try AccountKeys(deployment)
         let pending = PendingLogins(capacity: settings.pending)
         keeper = try LimitKeeper(deployment.folder, settings.rules, pending: pending, log: log, clock: clock)
         services = AccountServices(
-            deployment: deployment, login: Login(keys, reading: reader, pending: pending),
+            login: Login(keys, reading: sessions.life.reader, pending: pending),
             signUps: Registration(keys, for: .signUp), passwordChanges: Registration(keys, for: .passwordChange),
-            enrolment: Enrolment(deployment, writer), limits: keeper.limits, reader: reader,
+            enrolment: Enrolment(sessions.life), limits: keeper.limits,
             steps: try HashingPool(.init(workers: cores, queue: settings.queue)),
             passwords: try HashingPool(
                 .init(workers: settings.hashes ?? max(1, cores / 2), queue: settings.hashQueue)),
-            replay: replay, sessions: sessions)
+            replay: replay, sessions: sessions,
+            bearers: try BearerSessions(deployment, writer) { sessions.live.take($0) })
     }
 
     var routes: [Route] {
         RegistrationRoutes(services: services).routes + LoginRoutes(services: services).routes
-            + PasswordRoutes(services: services).routes
+            + PasswordLoginRoute(services: services).routes + PasswordRoutes(services: services).routes
     }
 
     func start() throws(Fault) { try keeper.start() }

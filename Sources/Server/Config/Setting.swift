@@ -190,6 +190,9 @@ extension Setting {
             "limit-held-body", \.limits.heldBodyBytes, in: 0...(1 << 28),
             "bytes of a body that is verified before anything is forwarded"),
         number("limit-body", \.limits.bodyBytes, in: 0...(1 << 46), "bytes of a body that streams"),
+        number(
+            "limit-kept-answer", \.limits.keptAnswerBytes, in: 0...(1 << 20),
+            "bytes of an answer to an Idempotency-Key that are kept for later copies"),
         number("limit-connections", \.limits.connections, in: 1...1_000_000, "open client connections"),
     ]
 

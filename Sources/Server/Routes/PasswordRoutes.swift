@@ -63,8 +63,7 @@ struct PasswordRoutes: Sendable {
             return (proved, registration)
         }
         services.refund(proved.receipt, at: now)
-        let ended = try await services.enrolment.change(registration, of: proved, keeping: session.id, at: now)
-        services.sessions.drop(ended)
+        try await services.enrolment.change(registration, of: proved, keeping: session.id, at: now)
         return RouteAnswer([:])
     }
 
@@ -81,8 +80,9 @@ extension AccountServices {
     /// What the session's device began with, and whose it is.
     fileprivate func binding(of session: Session, from release: ReleaseKey) throws(Refusal) -> LoginBinding {
         do throws(Fault) {
-            guard let account = try reader.account(session.account.number),
-                let stored = try reader.session(session.id), case .device(let credentials) = stored.credentials,
+            guard let account = try sessions.life.reader.account(session.account.number),
+                let stored = try sessions.life.reader.session(session.id),
+                case .device(let credentials) = stored.credentials,
                 let signingKey = P256Point(credentials.signingKey),
                 let agreementKey = P256Point(credentials.agreementKey), let name = Device.Name(stored.deviceName)
             else { throw Fault(.failed, "session \(session.id): its row is gone, or cannot be read") }

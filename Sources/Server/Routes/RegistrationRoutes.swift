@@ -30,7 +30,7 @@ struct RegistrationRoutes: Sendable {
         }
         return RouteAnswer([
             "response": encoded(begun.response), "handle": encoded(begun.handle),
-            "registration_key": encoded(begun.registrationKey),
+            "registration_key": encoded(begun.registrationKey), "app": .string(release.app),
         ])
     }
 
@@ -49,8 +49,7 @@ struct RegistrationRoutes: Sendable {
             try services.signUps.finish(sealed, handle: handle, of: account, in: app, at: call.now)
         }
         if let code {
-            let ended = try await services.enrolment.reset(registration, account, in: app, by: code, at: call.now)
-            services.sessions.drop(ended)
+            try await services.enrolment.reset(registration, account, in: app, by: code, at: call.now)
         } else {
             try await services.enrolment.signUp(registration, account, in: app, at: call.now)
         }

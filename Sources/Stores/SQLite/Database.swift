@@ -4,7 +4,7 @@ import Glibc
 
 /// One connection to an SQLite file. Not safe to share between threads; its owner keeps a lock.
 final class Database {
-    private let handle: OpaquePointer
+    let handle: OpaquePointer
     private let statements: StatementCache
     let path: String
 

@@ -25,11 +25,22 @@ enum SQLiteFault {
             let system = connection.map { sqlite3_system_errno($0) } ?? 0
             // The journal's index is mapped memory: where the disk has no room for it, this is how SQLite says so.
             if system == ENOSPC || system == EDQUOT || code == sharedMemorySize { return full(path) }
-            return Fault(
-                .unreachable, "\(path): the disk failed: \(String(cString: strerror(system))) (SQLite \(code))")
+            return Fault(.unreachable, "\(path): the disk failed: \(reason(system, code)) (SQLite \(code))")
         default:
             return Fault(
                 .failed, "\(path): \(String(cString: connection.map { sqlite3_errmsg($0) } ?? sqlite3_errstr(code)))")
+        }
+    }
+
+    /// The system's word; where a commit fails SQLite keeps none, and says only what it was about.
+    private static func reason(_ system: Int32, _ code: Int32) -> String {
+        if system != 0 { return String(cString: strerror(system)) }
+        // `SQLITE_IOERR_READ`, `_SHORT_READ`, `_WRITE`, `_FSYNC`, `_DIR_FSYNC`: macros that do not import.
+        switch code >> 8 {
+        case 1, 2: return "it cannot be read"
+        case 3: return "it cannot be written to"
+        case 4, 5: return "it cannot make durable what was written"
+        default: return "input or output error"
         }
     }
 

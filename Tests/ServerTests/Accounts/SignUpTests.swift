@@ -1,5 +1,6 @@
 import CountersignAuthority
 import CountersignHandshake
+import CountersignSchemes
 import CountersignSeal
 import CountersignWire
 import Testing
@@ -15,7 +16,11 @@ import Testing
         let finishing = try await bob.beginLogin()
         let reply = try await server.call("login/finish", finishing.body)
         #expect(reply.status == 200 && reply["account"] == "bob")
-        #expect(reply.bytes("key") == finishing.requestKey)
+        #expect(reply["token"] == reply.signer?.keyID.description && reply["slots"] == "single")
+        // What the answer is signed under is what the client computes: under its own key it can call.
+        let session = try finishing.session(reply, server.release)
+        let asked = try await server.call("password/start", [:], as: session)
+        #expect(asked["detail"]?.contains("`ke1`") == true)
     }
 
     @Test("a name is taken once, and who begins again under it learns nothing of the record that stands")

@@ -18,7 +18,7 @@ struct TestClient {
     let signing: PrivateKey
     var peer = "192.0.2.1:50000"
     /// Cheap: which stretching a client uses is its own matter, and Argon2id's cost is measured elsewhere.
-    let stretching: KeyStretching
+    var stretching: KeyStretching
 
     init(_ server: TestServer, _ name: String, _ password: String = "correct horse", on label: String = "phone") throws
     {
@@ -99,7 +99,7 @@ struct TestClient {
         var ke3: [UInt8]
         var signature: [UInt8]
         var mac: [UInt8]
-        let requestKey: [UInt8]
+        let requestKey: Secret
 
         var members: [(name: String, value: JSONValue)] {
             [
@@ -108,6 +108,13 @@ struct TestClient {
             ]
         }
         var body: JSONValue { .object(members) }
+
+        /// What the session that came of it signs its requests with.
+        func session(_ reply: TestServer.Reply, _ release: Credentials) throws -> Credentials {
+            let text = Array(try #require(reply["token"]).utf8)
+            let token = SessionToken(text.span)
+            return Credentials(try #require(token), key: SigningKey(requestKey), release: release.keyID)
+        }
     }
 
     var deviceMembers: JSONValue {
@@ -156,12 +163,57 @@ struct TestClient {
         let mac = keys.finish.authenticate((transcript + signature).span)
         return Finishing(
             loginID: loginID, ke3: loggedIn.ke3.bytes, signature: signature, mac: mac.indices.map { mac[$0] },
-            requestKey: keys.root.requestKey.withExposedBytes { bytes in bytes.indices.map { bytes[$0] } })
+            requestKey: keys.root.requestKey)
     }
 
     @discardableResult
     func logIn() async throws -> TestServer.Reply {
         let finishing = try await beginLogin()
         return try await server.call("login/finish", finishing.body, as: credentials, from: peer)
+    }
+
+    /// Signs in, and answers what the session's requests are signed with.
+    func session() async throws -> Credentials {
+        let finishing = try await beginLogin()
+        let reply = try await server.call("login/finish", finishing.body, as: credentials, from: peer)
+        return try finishing.session(reply, credentials)
+    }
+
+    // MARK: Another password
+
+    /// A change of password between its two steps.
+    struct Changing {
+        var record: Registering
+        var finishing: Finishing
+
+        var body: JSONValue {
+            .object(
+                finishing.members + [
+                    ("handle", encoded(record.handle)), ("sealed_record", encoded(record.sealedRecord)),
+                ])
+        }
+    }
+
+    func beginChange(to password: String, from session: Credentials) async throws -> Changing {
+        var successor = self
+        successor.password = password
+        let registration = try ClientRegistration(try successor.secret())
+        let login = try ClientLogin(try secret())
+        let reply = try await server.call(
+            "password/start",
+            ["ke1": encoded(login.ke1.bytes), "request": encoded(registration.request.bytes)], as: session)
+        try #require(reply.status == 200, "\(reply.refusal?.detail ?? "")")
+        let record = try successor.seal(registration, reply, nil)
+        let digest = SHA256.digest(record.sealedRecord.span)
+        let id = SessionToken(session.keyID.bytes).map(\.id.bytes)
+        let finishing = try finish(
+            login, reply, binding, .passwordChange,
+            more: [try #require(id), digest.indices.map { digest[$0] }])
+        return Changing(record: record, finishing: finishing)
+    }
+
+    func change(to password: String, from session: Credentials) async throws -> TestServer.Reply {
+        let changing = try await beginChange(to: password, from: session)
+        return try await server.call("password/finish", changing.body, as: session)
     }
 }

@@ -55,7 +55,6 @@ final class TestServer {
     let otherApp: Credentials
     private let folder: String
     private let routes: RouteTable
-    private let signing: AnswerSigning
 
     init(
         policy settings: [String] = ["registration=open"], logins: LoginSettings = .unlimited,
@@ -73,12 +72,15 @@ final class TestServer {
         otherApp = try TestServer.release(deployment, "other", "r_other", settings, now)
         let replay = try ReplayFile(path: data.replay, expecting: nil, now: now - 3_600)
         let keys = try LiveKeys(deployment)
-        gate = Gate(authorities: Authorities([TestServer.authority]), keys: keys, replay: replay, clock: clock)
-        signing = try AnswerSigning(deployment)
         let writer = DirectWriter(store: store)
+        let sessions = try SessionService(
+            deployment, keys, reader: SQLiteStore(path: data.database), writer: writer, replay: replay, log: nil,
+            clock: clock)
+        gate = Gate(
+            authorities: Authorities([TestServer.authority]), keys: keys, sessions: sessions.live, replay: replay,
+            clock: clock)
         accounts = try Accounts(
-            logins, deployment, reader: SQLiteStore(path: data.database), writer: writer, replay: replay,
-            sessions: TestSessions(deployment: deployment, writer: writer), log: nil, clock: clock)
+            logins, deployment, sessions, writer: writer, replay: replay, log: nil, clock: clock)
         routes = RouteTable(prefix: "/countersign/v1", accounts.routes)
     }
 
@@ -109,6 +111,7 @@ final class TestServer {
         var fields: [Answer.Field]
         var body: [UInt8]
         var refusal: Refusal?
+        var signer: Credentials?
 
         subscript(name: String) -> String? {
             guard let document = try? JSONReader.read(body) else { return nil }
@@ -144,7 +147,7 @@ final class TestServer {
                 RouteCall(
                     request: request, caller: caller, peer: peer, event: event, parameter: parameter, now: clock.now))
             let answer = answered.answer
-            return Reply(status: answer.status, fields: answer.fields, body: answer.body)
+            return Reply(status: answer.status, fields: answer.fields, body: answer.body, signer: answered.signer)
         } catch {
             let answer = RefusalAnswer.make(error, dialect: .problem, nil, event: event, now: clock.now)
             return Reply(status: answer.status, fields: answer.fields, body: answer.body, refusal: error)

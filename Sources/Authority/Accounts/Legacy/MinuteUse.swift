@@ -1,3 +1,4 @@
+import CountersignGate
 import CountersignSchemes
 import CountersignSeal
 import CountersignWire
@@ -27,5 +28,16 @@ package struct MinuteUse: Sendable, Hashable {
             hash.update(bytes.span)
         }
         return ShortBytes(hash.finish())
+    }
+}
+
+extension ReplayEntry {
+    /// Remembered under a name that is no release's, since none may begin like a token.
+    package init?(spending use: MinuteUse, at now: Int64) {
+        guard let scope = KeyID("s_minute-use") else { return nil }
+        // The end of the minute: within 60 s of now for as long as the value is taken, and remembered for 60 s after it at least,
+        // which is when the clock begins to refuse it.
+        self.init(
+            keyID: scope, scheme: .formMD5, replayKey: use.replayKey, created: use.until - 60, now: now)
     }
 }

@@ -1,0 +1,86 @@
+import CountersignAuthority
+import CountersignHandshake
+import CountersignGate
+import CountersignWire
+
+extension Command {
+    static let sessionList = Command(
+        words: ["session", "list"], summary: "list the sessions of an app, or of one account",
+        positionals: [Positional(name: "APP"), Positional(name: "NAME", presence: .optional)],
+        options: [
+            .flag("ended", "those that have ended, too, for as long as they are kept"),
+            .value("limit", "N", "at most so many of an app, 1 to 100000 (default: 1000)"), .data, .json,
+        ]
+    ) { (run) throws(Fault) in
+        let app = try run.appName()
+        let limit = try run.number("limit", in: 1...100_000) ?? 1000
+        let deployment = try run.deployment()
+        _ = try deployment.app(app)
+        var names: [Int64: AccountName] = [:]
+        var sessions: [StoredSession]
+        if let text = run.arguments.positional("NAME") {
+            let account = try deployment.account(try Invocation.accountName(text), of: app)
+            names[account.number] = account.name
+            sessions = try deployment.store.sessions(of: account.number)
+        } else {
+            sessions = try deployment.store.sessions(of: app, limit: limit)
+        }
+        if !run.arguments.has("ended") { sessions.removeAll { $0.end != nil } }
+        for number in Set(sessions.map(\.account)) where names[number] == nil {
+            names[number] = try deployment.store.account(number)?.name
+        }
+        let rows = sessions.map { (session: $0, account: names[$0.account]?.description ?? "number \($0.account)") }
+        try run.print([
+            "app": .string(app.description), "sessions": .array(rows.map { $0.session.json(of: $0.account) }),
+        ]) {
+            if rows.isEmpty { return "no sessions" }
+            return Table.text(
+                ["SESSION", "ACCOUNT", "DEVICE", "CLASS", "PLATFORM", "KIND", "SINCE", "LAST USED", "STATE"],
+                rows.map { $0.session.cells(of: $0.account) })
+        }
+        return .success
+    }
+
+    static let sessionRevoke = Command(
+        words: ["session", "revoke"], summary: "end a session",
+        positionals: [Positional(name: "ID")], options: [.data, .json],
+        notes: "A running server refuses it from the next request on. Status 1 where there is no such session."
+    ) { (run) throws(Fault) in
+        let text = try run.required("ID")
+        guard let id = SessionID(text) else {
+            throw Fault(.usage, "ID `\(text)`: expected a session's id, as `countersign session list` has it")
+        }
+        let outcome = try run.deployment().revokeSession(id, at: run.now)
+        try run.print(["session": .string(id.description), "revoked": .bool(outcome == .yes)]) {
+            outcome == .yes ? "revoked \(id)" : "\(id) had ended before"
+        }
+        return .success
+    }
+}
+
+extension StoredSession {
+    private var kind: String {
+        switch credentials {
+        case .device: "device"
+        case .bearer: "bearer"
+        }
+    }
+
+    fileprivate func json(of account: String) -> JSONValue {
+        [
+            "session": .string(id.description), "account": .string(account), "platform": .string(platform.description),
+            "kind": .string(kind),
+            "device": ["class": .string(deviceClass.rawValue), "name": .string(deviceName)],
+            "created": .integer(created),
+            "used": .integer(used), "ended": .optional(end?.reason.rawValue),
+            "ended_at": end.map { .integer($0.at) } ?? .null, "ended_by": .optional(end?.by),
+        ]
+    }
+
+    fileprivate func cells(of account: String) -> [String] {
+        [
+            id.description, account, deviceName, deviceClass.rawValue, platform.description, kind, Moment.text(created),
+            Moment.text(used), end.map { "\($0.reason.rawValue) \(Moment.text($0.at))" } ?? "live",
+        ]
+    }
+}

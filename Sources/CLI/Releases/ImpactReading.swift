@@ -1,0 +1,103 @@
+import CountersignAuthority
+import CountersignGate
+import CountersignSchemes
+import CountersignWire
+
+/// Who would be cut off with a release: what the meter has of it, beside the rest of its app.
+struct ImpactReading {
+    struct Day: Equatable {
+        /// Since 1970-01-01 UTC.
+        var number: Int64
+        var accepted: Int64
+        /// Refused because it is retired, or may only read.
+        var sentAway: Int64
+    }
+
+    /// Sessions that are counted; of more it is only known that there are more.
+    static let mostSessions = 100_000
+
+    let release: Release
+    /// Days with requests, oldest first.
+    private(set) var days: [Day] = []
+    /// Of all releases of its app, in the same days.
+    private(set) var appAccepted: Int64 = 0
+    /// Whole Unix seconds; nil where it was never let in.
+    private(set) var lastAccepted: Int64?
+    /// Live sessions of its app on its platform. Which of its versions they run is only claimed, and not kept.
+    private(set) var sessions = 0
+    private(set) var allSessions: Count = .exactly
+
+    enum Count { case exactly, atLeast }
+
+    var accepted: Int64 { days.reduce(0) { $0 + $1.accepted } }
+    var sentAway: Int64 { days.reduce(0) { $0 + $1.sentAway } }
+    /// In whole per cent of the app's, rounded up: 0 means none.
+    var share: Int64 { appAccepted == 0 ? 0 : (accepted * 100 + appAccepted - 1) / appAccepted }
+
+    init(of release: Release, _ store: any Store, since day: Int64) throws(Fault) {
+        self.release = release
+        var byDay: [Int64: Day] = [:]
+        for entry in try store.meter(since: 0) where entry.subject.app == release.app.description {
+            let isOurs = entry.subject.release == release.id.description
+            switch entry.subject.outcome {
+            case .accepted, .acceptedUnderNextKey:
+                if entry.day >= day { appAccepted += entry.count }
+                guard isOurs else { continue }
+                lastAccepted = max(lastAccepted ?? 0, entry.lastSeen)
+                if entry.day >= day { byDay[entry.day, default: Day(entry.day)].accepted += entry.count }
+            case .refused(.updateRequired) where isOurs && entry.day >= day:
+                byDay[entry.day, default: Day(entry.day)].sentAway += entry.count
+            case .refused: continue
+            }
+        }
+        days = byDay.values.sorted { $0.number < $1.number }
+        let all = try store.sessions(of: release.app, limit: ImpactReading.mostSessions)
+        sessions = all.filter { $0.end == nil && $0.platform == release.platform }.count
+        if all.count == ImpactReading.mostSessions { allSessions = .atLeast }
+    }
+}
+
+extension ImpactReading.Day {
+    fileprivate init(_ number: Int64) { self.init(number: number, accepted: 0, sentAway: 0) }
+}
+
+extension ImpactReading {
+    func text(now: Int64) -> String {
+        let state = release.retirement.map { RetirementText($0, now: now).state } ?? "live"
+        var lines = [
+            "\(release.id): \(release.app) \(release.version) on \(release.platform), \(release.scheme.rawValue), \(state)"
+        ]
+        if days.isEmpty {
+            lines.append("no request of it in these days")
+        } else {
+            let rows = days.map { [date($0.number), String($0.accepted), String($0.sentAway)] }
+            lines.append(Table.text(["DAY (UTC)", "ACCEPTED", "SENT AWAY"], rows))
+        }
+        lines.append("\(accepted) requests would be cut off, \(share)% of the app's \(appAccepted)")
+        lines.append(lastAccepted.map { "last let in at \(CivilTime(seconds: $0).description) UTC" } ?? "never let in")
+        let count = allSessions == .exactly ? "\(sessions)" : "at least \(sessions)"
+        lines.append("\(count) live sessions of \(release.app) on \(release.platform), in whatever version")
+        return lines.joined(separator: "\n")
+    }
+
+    func json(now: Int64) -> JSONValue {
+        [
+            "key_id": .string(release.id.description), "app": .string(release.app.description),
+            "platform": .string(release.platform.description), "version": .string(release.version.description),
+            "scheme": .string(release.scheme.rawValue),
+            "stage": .string(release.retirement.map { $0.stage(at: now).rawValue } ?? "live"),
+            "accepted": .integer(accepted), "sent_away": .integer(sentAway), "app_accepted": .integer(appAccepted),
+            "share_percent": .integer(share), "last_accepted": lastAccepted.map { .integer($0) } ?? .null,
+            "days": .array(
+                days.map { day in
+                    [
+                        "day": .string(date(day.number)), "accepted": .integer(day.accepted),
+                        "sent_away": .integer(day.sentAway),
+                    ]
+                }),
+            "platform_sessions": .integer(Int64(sessions)), "sessions_are_all_counted": .bool(allSessions == .exactly),
+        ]
+    }
+
+    private func date(_ day: Int64) -> String { String(CivilTime(seconds: day * 86_400).description.prefix(10)) }
+}

@@ -1,0 +1,48 @@
+import CountersignSchemes
+import CountersignSeal
+import CountersignWire
+
+/// Requests in the name of an app version alone, with nobody signed in. A clock that is wrong is corrected, by the authority's
+/// signed word, and the request sent again. Source: docs/protocol.md, "Time".
+package struct ReleaseCalls: Sendable {
+    private let installation: Installation
+    private let surroundings: Surroundings
+    private var kept: KeptState { KeptState(vault: surroundings.vault) }
+
+    package init(_ installation: Installation, _ surroundings: Surroundings) {
+        self.installation = installation
+        self.surroundings = surroundings
+    }
+
+    nonisolated(nonsending) package func send(_ draft: Draft) async throws(ClientProblem) -> SignedCalls.Answered {
+        let first = try await sendOnce(draft)
+        guard let offset = first.notice?.clockOffset else { return first }
+        try await kept.change { $0.clockOffset = offset }
+        // A refusal speaks for one copy. Who stands in between may have had another one done before.
+        guard draft.mayBeSentAgain else { return first }
+        return try await sendOnce(draft)
+    }
+
+    nonisolated(nonsending) private func sendOnce(_ draft: Draft) async throws(ClientProblem) -> SignedCalls.Answered {
+        let time = surroundings.time.now + (try kept.read().clockOffset)
+        let keys = installation.authorityKeys
+        let heard = try await Listener(surroundings: surroundings).ask(
+            draft, as: installation.release, at: time
+        ) { _ in keys }
+        switch heard {
+        case .unsigned(let response, let why):
+            let notice = response.status >= 400 ? Notice(response) : nil
+            return SignedCalls.Answered(response: response, signer: nil, doubt: why, notice: notice)
+        case .genuine(let answer):
+            return SignedCalls.Answered(
+                response: answer.response, signer: answer.keyID, doubt: "", notice: answer.notice(surroundings.time))
+        }
+    }
+}
+
+extension Draft {
+    /// Whether a second copy does no more than one does: it changes nothing, or the server can tell.
+    fileprivate var mayBeSentAgain: Bool {
+        ["GET", "HEAD"].contains(method) || fields.contains { $0.name.lowercased() == "idempotency-key" }
+    }
+}

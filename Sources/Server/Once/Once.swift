@@ -1,0 +1,114 @@
+import CountersignAuthority
+import CountersignHTTP
+import CountersignWire
+
+/// Sees to it that a keyed request is done once: what was begun is durable before the backend hears of it, and what it
+/// answered is kept. One for all loops. Source: docs/protocol.md, "Doing once".
+final class Once: Sendable {
+    /// Seconds for which a key is remembered.
+    static let keptSeconds: Int64 = 86_400
+    /// Forgotten in one transaction, which other writers wait for.
+    private static let bite = 500
+
+    /// Bytes of an answer's body, beyond which it is not kept.
+    let mostKept: Int
+    private let deployment: Deployment
+    private let writer: any StoreWriter
+    private let running = RunningRequests()
+
+    init(_ deployment: Deployment, _ writer: any StoreWriter, _ limits: Limits) {
+        self.deployment = deployment
+        self.writer = writer
+        mostKept = limits.keptAnswerBytes
+    }
+
+    enum Beginning: Sendable {
+        /// It is the caller's to do, who then calls ``end(_:_:)``.
+        case ours
+        case again(KeptAnswer)
+    }
+
+    /// How the backend took it.
+    enum Outcome: Sendable {
+        case answered(KeptAnswer)
+        /// It cannot have had the whole request.
+        case notReached
+        case unknown
+    }
+
+    /// Marks the request as begun, unless it was; waits where it runs in this process now.
+    nonisolated(nonsending) func begin(_ request: IdempotentRequest) async throws(Refusal) -> Beginning {
+        while true {
+            switch await running.enter(request, at: EventLoop.monotonicSeconds()) {
+            case .ours: return try await mark(request)
+            case .ended(.answered(let answer)): return .again(answer)
+            case .ended(.dropped): continue
+            case .ended(.unknown): throw Once.unfinished
+            case .otherRequest: throw Once.otherRequest
+            case .runsOn:
+                throw Refusal(.unavailable, "Idempotency-Key: the request still runs", retryAfter: 5)
+            }
+        }
+    }
+
+    private nonisolated(nonsending) func mark(_ request: IdempotentRequest) async throws(Refusal) -> Beginning {
+        do throws(Refusal) {
+            switch try await writer.write({ (store) throws(Fault) in try store.begin(request) }) {
+            case .begun: return .ours
+            case .unfinished:
+                running.leave(request, .unknown)
+                throw Once.unfinished
+            case .otherRequest: throw Once.otherRequest
+            case .finished(let stored):
+                let answer = try opened(stored, to: request)
+                running.leave(request, .answered(answer))
+                return .again(answer)
+            }
+        } catch {
+            // Whoever waits looks for himself.
+            running.leave(request, .dropped)
+            throw error
+        }
+    }
+
+    private func opened(_ stored: StoredAnswer, to request: IdempotentRequest) throws(Refusal) -> KeptAnswer {
+        do throws(Fault) {
+            return try deployment.opened(stored, to: request)
+        } catch {
+            throw Refusal(.unavailable, error.message)
+        }
+    }
+
+    /// Called once for each ``Beginning/ours``. Where the store fails, the request stays begun, and no copy is forwarded.
+    nonisolated(nonsending) func end(_ request: IdempotentRequest, _ outcome: Outcome) async {
+        switch outcome {
+        case .answered(let answer):
+            let stored = deployment.sealed(answer, to: request)
+            try? await writer.write { (store) throws(Fault) in try store.finish(request, stored) }
+            running.leave(request, .answered(answer))
+        case .notReached:
+            try? await writer.write { (store) throws(Fault) in try store.abandon(request) }
+            running.leave(request, .dropped)
+        case .unknown: running.leave(request, .unknown)
+        }
+    }
+
+    /// Lets copies go that wait for too long. For a timer.
+    func expire() { running.expire(at: EventLoop.monotonicSeconds()) }
+
+    /// Forgets the keys that are older than a day, in bites, between which others write. For a timer; `now` is in whole Unix
+    /// seconds.
+    func forget(at now: Int64) { Once.forget(before: now - Once.keptSeconds, writer) }
+
+    private static func forget(before time: Int64, _ writer: any StoreWriter) {
+        writer.writeLater { (store) throws(Fault) in
+            let forgotten = try store.forgetRequests(before: time, limit: bite)
+            if forgotten == bite { forget(before: time, writer) }
+        }
+    }
+
+    private static let unfinished = Refusal(
+        .unavailable,
+        "Idempotency-Key: the request was begun before, and how it ended is not known; it is not sent again")
+    private static let otherRequest = Refusal(.forbidden, "Idempotency-Key: it was used for another request")
+}

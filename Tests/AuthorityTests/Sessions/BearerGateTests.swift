@@ -1,0 +1,107 @@
+import CountersignGate
+import CountersignSchemes
+import CountersignWire
+import Testing
+
+@testable import CountersignAuthority
+
+/// What the gate makes of tokens, and of what callers say about themselves beside them.
+@Suite struct BearerGateTests {
+    @Test("userId and token are checked against each other, wherever the token is")
+    func userIDs() async throws {
+        let scene = try BearerScene(["legacy-session=authority", "slots=unlimited"])
+        let grant = try await scene.open()
+        let other = try await scene.open(BearerScene.addLegacy("other", userID: 7, to: scene.base))
+        let (token, field) = (grant.token.text, ["Bearer \(grant.token.text)"])
+        let good = ["token=\(token)", "token=\(token)&userId=42", "userId=42&token=\(token)&a=b"]
+        for form in good { #expect(try await scene.judge(form) == .success("42"), "\(form)") }
+        #expect(try await scene.judge("a=b", authorization: field) == .success("42"))
+        #expect(try await scene.judge("token=\(token)", authorization: field) == .success("42"))
+        #expect(try await scene.judge("userId=42", authorization: ["bearer \(token)"]) == .success("42"))
+        #expect(try await scene.judge("a=b") == .success(nil), "as a release")
+        #expect(try await scene.judge("token=&userId=") == .success(nil), "as before anybody signed in")
+
+        for form in ["token=\(token)&userId=7", "token=\(token)&userId=042", "userId=42", "token=\(token)&userId=042 "] {
+            #expect(try await scene.judge(form).code == .sessionEnded, "\(form)")
+        }
+        #expect(try await scene.judge("userId=7", authorization: field).code == .sessionEnded)
+        let two = ["Bearer \(other.token.text)"]
+        #expect(try await scene.judge("token=\(token)", authorization: two).code == .malformed)
+        #expect(try await scene.judge("a=b", authorization: field + two).code == .malformed)
+        for query in ["?userId=7", "?token=\(other.token.text)", "?%75serId=7"] {
+            #expect(try await scene.judge("token=\(token)", query: query).code == .malformed, "\(query)")
+        }
+        #expect(try await scene.judge("token=\(token)", query: "?page=2") == .success("42"))
+    }
+
+    @Test("tokens that are none", arguments: ["abc", "b_", "l_AAAA", String(repeating: "x", count: 5_000)])
+    func nobodys(_ token: String) async throws {
+        let scene = try BearerScene(["legacy-session=authority"])
+        #expect(try await scene.judge("token=\(token)").code == .sessionEnded)
+        #expect(try await scene.judge("a=b", authorization: ["Bearer \(token)"]).code == .sessionEnded)
+        #expect(try await scene.judge("a=b", authorization: ["Basic \(token)"]) == .success(nil))
+    }
+
+    @Test("by default the tokens of old clients are their backend's, and are not read")
+    func upstream() async throws {
+        let scene = try BearerScene()
+        let grant = try await scene.open()
+        for form in ["token=anything&userId=5", "token=\(grant.token.text)&userId=7", "userId=9"] {
+            #expect(try await scene.judge(form, query: "?token=x") == .success(nil))
+        }
+        #expect(try await scene.judge("a=b", authorization: ["Bearer x"]) == .success(nil))
+    }
+
+    @Test("a token that ran out is the end to a release that renews none")
+    func renewalPolicy() async throws {
+        let scene = try BearerScene(["legacy-session=authority", "legacy-renewal=off"])
+        let grant = try await scene.open()
+        scene.base.clock.now += 7_200
+        #expect(try await scene.code(bearing: grant.token) == .sessionEnded)
+        #expect(try scene.base.row(grant.session).end == nil, "it lives: its login token is still good")
+        _ = try await scene.renew(grant.loginToken, .keeping)
+    }
+
+    @Test("where the policy has routes that need a session, no token is -100")
+    func anonymous() async throws {
+        let scene = try BearerScene(["legacy-session=authority", "anonymous=none"])
+        let grant = try await scene.open()
+        #expect(try await scene.judge("a=b").code == .sessionEnded)
+        #expect(try await scene.judge("token=\(grant.token.text)") == .success("42"))
+    }
+
+    @Test("where old clients sign in, the token that they still have is not asked")
+    func atTheDoor() async throws {
+        let scene = try BearerScene(["legacy-session=authority", "anonymous=none"])
+        #expect(try await scene.judge("token=gone&userId=3&username=x", for: .login) == .success(nil))
+    }
+
+    @Test("under message-signatures a token of ours must be covered, and others' are theirs")
+    func covered() async throws {
+        let scene = try BearerScene()
+        let grant = try await scene.open()
+        let key = try scene.base.release("r_android")
+        func request(_ token: String, _ nonce: String, covering: Bool = true) throws -> Request {
+            var draft = Draft(method: "GET", target: Array("/call".utf8), authority: SessionScene.authority)
+            let field = Draft.Field("authorization", "Bearer \(token)")
+            if covering { draft.fields.append(field) }
+            try MessageSignatures().sign(
+                &draft, as: Credentials(keyID: key.id, key: key.key), at: scene.base.now, nonce: nonce)
+            if !covering { draft.fields.append(field) }
+            return draft.request()
+        }
+        #expect(try await scene.judge(request(grant.token.text, "1")) == .success("42"))
+        #expect(try await scene.judge(request(grant.token.text, "2", covering: false)).code == .badSignature)
+        #expect(try await scene.judge(request("the-backends-own", "3")) == .success(nil))
+        #expect(try await scene.judge(request("the-backends-own", "4", covering: false)) == .success(nil))
+        scene.base.clock.now += 7_200
+        #expect(try await scene.judge(request(grant.token.text, "5")).code == .tokenExpired)
+    }
+}
+
+extension Result where Success == String?, Failure == Refusal {
+    fileprivate var code: Refusal.Code? {
+        guard case .failure(let refusal) = self else { return nil }
+        return refusal.code
+    }
+}

@@ -1,0 +1,182 @@
+import CountersignSchemes
+import CountersignSeal
+import CountersignWire
+import Testing
+
+@testable import CountersignClient
+
+/// What a refresh survives: lost answers, forged ones, those to other requests, an end at any step, and others who refresh too.
+@Suite struct RefreshTests {
+    private func signedIn(vault: any Vault = MemoryVault()) async throws -> FakeWorld {
+        let world = try await FakeWorld(vault: vault)
+        try await world.signUp()
+        try await world.logIn()
+        return world
+    }
+
+    private func runOut(_ world: inout FakeWorld) async {
+        await world.authority.advance(by: FakeSession.lifetime)
+        world.time.now += FakeSession.lifetime
+    }
+
+    @Test func lostAnswersAreRecovered() async throws {
+        var world = try await signedIn()
+        for round in 1...50 {
+            await runOut(&world)
+            // The answer, and the answer to the second copy: the call fails, and the next one goes on with the same attempt.
+            await world.network.plan(.lost, at: "/token")
+            await world.network.plan(.lost, at: "/token")
+            let lost = world
+            await #expect { try await lost.calls.send(lost.draft()) } throws: { error in
+                guard case ClientProblem.outcomeUnknown = error else { return false }
+                return true
+            }
+            #expect(await world.network.done == 2 * round)
+            #expect(try await world.calls.send(world.draft()).response.status == 200)
+        }
+        #expect(await world.authority.session?.epoch == 50)
+    }
+
+    @Test func forgedAndSwappedAnswersAreNotActedUpon() async throws {
+        let forged: [FakeNetwork.Mischief] = [
+            .answered { _ in Response(status: 401, fields: [], body: Array(#"{"code":"session-ended"}"#.utf8)) },
+            .answered { answer in
+                var answer = answer
+                answer.message.body = Array(#"{"code":"session-ended"}"#.utf8)
+                return answer
+            },
+            .answered { answer in
+                var answer = answer
+                answer.status = 500
+                return answer
+            },
+            .answeredBefore, .doubled,
+        ]
+        for (path, mischief) in ["/token", "/orders"].flatMap({ path in forged.map { (path, $0) } }) {
+            var world = try await signedIn()
+            await runOut(&world)
+            await world.network.plan(mischief, at: path)
+            _ = try? await world.calls.send(world.draft())
+            #expect(await world.network.done == 1)
+            #expect(try world.state.login != nil, "signed out by \(mischief) at \(path)")
+            #expect(try await world.calls.send(world.draft()).response.status == 200)
+            #expect(await world.authority.session?.ended == nil)
+        }
+    }
+
+    @Test func onlyTheAuthoritysWordEndsASession() async throws {
+        let world = try await signedIn()
+        await world.authority.end("replaced")
+        await #expect { try await world.calls.send(world.draft()) } throws: { error in
+            guard case ClientProblem.sessionEnded(let notice) = error else { return false }
+            return notice.reason == "replaced"
+        }
+        #expect(try world.state.login == nil)
+    }
+
+    @Test func anEndIsLearntAtARefreshToo() async throws {
+        var world = try await signedIn()
+        await runOut(&world)
+        // The call says that the token ran out; the session ends before the refresh comes.
+        await world.network.plan(.answered { $0 }, at: "/orders")
+        let held = world
+        await world.network.plan(.notSent, at: "/token")
+        await #expect(throws: ClientProblem.self) { try await held.calls.send(held.draft()) }
+        #expect(try world.state.login != nil)
+        await world.authority.end("revoked")
+        await #expect(throws: ClientProblem.self) { try await held.calls.send(held.draft()) }
+        #expect(try world.state.login == nil)
+    }
+
+    /// The process ends at each write of the vault and at each request in turn; whoever comes after it, with the vault as it was
+    /// left, has the session.
+    @Test func anEndAtAnyStepLosesNothing() async throws {
+        var steps = 0
+        for write in 0...6 {
+            let vault = MemoryVault()
+            var world = try await signedIn(vault: vault)
+            await runOut(&world)
+            vault.failAfter(writes: write)
+            let dying = world
+            let died = (try? await dying.calls.send(dying.draft())) == nil
+            if died { steps += 1 }
+            vault.failAfter(writes: .max)
+            #expect(try await world.calls.send(world.draft()).response.status == 200, "after \(write) writes")
+            #expect(await world.authority.session?.ended == nil)
+            await runOut(&world)
+            #expect(try await world.calls.send(world.draft()).response.status == 200)
+        }
+        // The attempt, and the successor: a write that is missed later changes nothing that anybody sees.
+        #expect(steps == 2)
+    }
+
+    @Test func anEndAtAnyRequestLosesNothing() async throws {
+        for (path, mischief) in [("/orders", FakeNetwork.Mischief.lost), ("/token", .lost), ("/token", .notSent)] {
+            var world = try await signedIn()
+            await runOut(&world)
+            await world.network.plan(mischief, at: path)
+            await world.network.plan(mischief, at: path)
+            let dying = world
+            _ = try? await dying.calls.send(dying.draft())
+            #expect(await world.network.done > 0)
+            await world.network.calm()
+            #expect(try await world.calls.send(world.draft()).response.status == 200)
+            #expect(await world.authority.session?.ended == nil)
+        }
+    }
+
+    @Test(arguments: ["memory", "file"]) func manyAtOnceRefreshOnce(_ kind: String) async throws {
+        let folder = TestFolder()
+        defer { folder.remove() }
+        let vault: any Vault = kind == "memory" ? MemoryVault() : SealedFile("\(folder.path)/vault")
+        var world = try await signedIn(vault: vault)
+        for round in 1...5 {
+            await runOut(&world)
+            let shared = world
+            let all = await withTaskGroup(of: Int.self) { group in
+                for _ in 0..<20 {
+                    group.addTask { (try? await shared.calls.send(shared.draft("POST")).response.status) ?? 0 }
+                }
+                return await group.reduce(into: []) { $0.append($1) }
+            }
+            #expect(all == [Int](repeating: 200, count: 20))
+            #expect(await world.authority.refreshes == round)
+        }
+    }
+
+    @Test func aSuccessorThatTheAuthorityLostIsAskedForAgain() async throws {
+        var world = try await signedIn()
+        await runOut(&world)
+        // The call under the successor never arrives, and the authority forgets what it offered.
+        await world.network.plan(.answered { $0 }, at: "/orders")
+        await world.network.plan(.notSent, at: "/orders")
+        let held = world
+        await #expect(throws: ClientProblem.self) { try await held.calls.send(held.draft()) }
+        guard case .device(let session)? = try world.state.login?.session else { throw FakeAuthority.Problem.broken }
+        #expect(session.successor != nil)
+        await world.authority.loseSuccessor()
+        #expect(try await world.calls.send(world.draft()).response.status == 200)
+        #expect(await world.authority.session?.ended == nil)
+    }
+
+    @Test func anOldCopyOfTheVaultEndsTheSession() async throws {
+        let vault = MemoryVault()
+        var world = try await signedIn(vault: vault)
+        guard case .value(let old) = vault.read() else { throw FakeAuthority.Problem.broken }
+        await runOut(&world)
+        _ = try await world.calls.send(world.draft())
+        guard case .value(let new) = vault.read() else { throw FakeAuthority.Problem.broken }
+        // A copy taken before, used after, is another attempt from an epoch that was left: the authority ends the session.
+        try vault.write(old)
+        await world.authority.advance(by: 31)
+        world.time.now += 31
+        let thief = world
+        await #expect { try await thief.calls.send(thief.draft()) } throws: { error in
+            guard case ClientProblem.sessionEnded(let notice) = error else { return false }
+            return notice.reason == "reused"
+        }
+        try vault.write(new)
+        await #expect(throws: ClientProblem.self) { try await thief.calls.send(thief.draft()) }
+        #expect(try world.state.login == nil)
+    }
+}

@@ -1,0 +1,115 @@
+import CountersignOpaque
+import CountersignSchemes
+import CountersignSeal
+import CountersignWire
+import Testing
+
+@testable import CountersignClient
+
+/// From sign-up to sign-out, against an authority of the tests' own.
+@Suite struct SessionTests {
+    @Test func fromSignUpToSignOut() async throws {
+        let world = try await FakeWorld()
+        try await world.signUp()
+        let login = try await world.logIn()
+        #expect(login.account.description == "alice")
+        let answer = try await world.calls.send(world.draft())
+        #expect(answer.response.status == 200)
+        #expect(answer.signer == KeyID(SessionToken(id: login.id, epoch: 0)))
+        let outcome = try await LogOut(world.installation, world.surroundings)()
+        guard case .signedOut = outcome else { throw FakeAuthority.Problem.broken }
+        #expect(try world.state.login == nil)
+        // The device is known again by its keys.
+        #expect(try world.state.keys != nil)
+        await #expect(throws: ClientProblem.self) { try await world.calls.send(world.draft()) }
+    }
+
+    @Test func aWrongPasswordChangesNothing() async throws {
+        let world = try await FakeWorld()
+        try await world.signUp()
+        try await world.logIn()
+        for (name, password) in [("alice", "wrong"), ("nobody", "correct horse")] {
+            await #expect { try await world.logIn(name, password) } throws: { error in
+                guard case ClientProblem.wrongCredentials = error else { return false }
+                return true
+            }
+        }
+        #expect(try await world.calls.send(world.draft()).response.status == 200)
+    }
+
+    @Test func aNameThatIsTakenIsRefused() async throws {
+        let world = try await FakeWorld()
+        try await world.signUp()
+        await #expect { try await world.signUp("alice", "another") } throws: { error in
+            guard case ClientProblem.refused(let notice) = error else { return false }
+            return notice.code == "name-taken" && notice.isGenuine
+        }
+        try await world.logIn()
+    }
+
+    @Test func aTokenThatRanOutIsRenewedUnseen() async throws {
+        var world = try await FakeWorld()
+        try await world.signUp()
+        try await world.logIn()
+        for epoch: UInt32 in 1...4 {
+            await world.authority.advance(by: FakeSession.lifetime)
+            world.time.now += FakeSession.lifetime
+            let answer = try await world.calls.send(world.draft("POST"))
+            #expect(answer.response.status == 200)
+            guard case .device(let session)? = try world.state.login?.session else {
+                throw FakeAuthority.Problem.broken
+            }
+            #expect(session.current.number == epoch)
+            #expect(session.successor == nil && session.attempt == nil)
+        }
+        #expect(await world.authority.refreshes == 4)
+    }
+
+    @Test func whatChangesSomethingBearsOneKeyThroughAllItsCopies() async throws {
+        var world = try await FakeWorld()
+        try await world.signUp()
+        try await world.logIn()
+        await world.authority.advance(by: FakeSession.lifetime)
+        world.time.now += FakeSession.lifetime
+        await world.network.plan(.lost, at: "/orders")
+        _ = try await world.calls.send(world.draft("POST"))
+        #expect(await world.network.done == 1)
+        let copies = await world.network.sent.filter { $0.target == Array("/orders".utf8) }
+        #expect(copies.count == 3)
+        let keys = copies.map { $0.fields.filter { $0.name == "Idempotency-Key" }.map(\.value) }
+        #expect(Set(keys).count == 1 && keys[0].count == 1)
+        // Each copy is signed for itself.
+        #expect(Set(copies.map { $0.fields.first { $0.name == "Signature" }?.value }).count == 3)
+        _ = try await world.calls.send(world.draft("GET"))
+        #expect(await world.network.sent.last?.fields.contains { $0.name == "Idempotency-Key" } == false)
+    }
+
+    @Test func aWrongClockIsCorrectedByTheAuthoritysWord() async throws {
+        var world = try await FakeWorld()
+        world.time.now -= 86_400
+        try await world.signUp()
+        try await world.logIn()
+        #expect(try world.state.clockOffset == 86_400)
+        let before = await world.network.sent.count
+        _ = try await world.calls.send(world.draft())
+        #expect(await world.network.sent.count == before + 1)
+        // Kept; and corrected again when the clock moves.
+        world.time.now += 3_600
+        _ = try await world.calls.send(world.draft())
+        #expect(try world.state.clockOffset == 82_800)
+        #expect(try await AskTime(world.installation, world.surroundings)() == 82_800)
+    }
+
+    @Test func withoutTheAuthoritysKeyNobodySignsUpOverAnyChannel() async throws {
+        var world = try await FakeWorld()
+        world.installation.authorityKey = nil
+        await #expect { try await world.signUp() } throws: { error in
+            guard case ClientProblem.incomplete = error else { return false }
+            return true
+        }
+        #expect(await world.network.sent.isEmpty)
+        world.installation.channel = .pinned
+        try await world.signUp()
+        try await world.logIn()
+    }
+}

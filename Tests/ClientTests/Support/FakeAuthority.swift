@@ -1,0 +1,238 @@
+import CountersignHandshake
+import CountersignOpaque
+import CountersignSchemes
+import CountersignSeal
+import CountersignWire
+
+@testable import CountersignClient
+
+/// An authority in a few lines, of the protocol's text and no code of the server's: what the client is tested against must not
+/// share its mistakes.
+actor FakeAuthority {
+    let app = "demo"
+    let releaseID = KeyID("r_1")
+    let release = SigningKey(Secret(random: 32))
+    let answerKey: PrivateKey
+    private let opaque: ServerKeys
+    private let receiver: SealedBox.Receiver
+    private var accounts: [String: (credential: [UInt8], record: RegistrationRecord)] = [:]
+    private var pending: [[UInt8]: Pending] = [:]
+    private(set) var session: FakeSession?
+    /// Seconds since 1970, by the authority.
+    private(set) var now: Int64 = 1_800_000_000
+    /// Of requests under a session that were let in.
+    private(set) var accepted = 0
+    private(set) var refreshes = 0
+
+    private struct Pending {
+        let binding: LoginBinding
+        let ke1: [UInt8]
+        let ke2: [UInt8]
+        let sessionKey: (KE3) -> Secret?
+    }
+
+    init() throws {
+        answerKey = try PrivateKey(random: .ed25519)
+        opaque = try ServerKeys.random()
+        guard let receiver = SealedBox.Receiver(Secret(random: 32)) else { throw Problem.broken }
+        self.receiver = receiver
+    }
+
+    enum Problem: Error { case broken }
+
+    func advance(by seconds: Int64) { now += seconds }
+    func end(_ reason: String) { session?.ended = reason }
+    /// As after a lost store: the offer that was made is not known any more.
+    func loseSuccessor() { session?.successor = nil }
+
+    func answer(_ draft: Draft) throws -> Response {
+        let request = draft.request()
+        var workspace = Workspace()
+        guard let claim = try MessageSignatures().claim(in: request, &workspace) else { throw Problem.broken }
+        try MessageSignatures().spell(claim, request, &workspace)
+        let path = String(decoding: draft.target.prefix { $0 != UInt8(ascii: "?") }, as: UTF8.self)
+        if case .unix(let created) = claim.created, abs(created - now) > 60, !path.hasSuffix("/time") {
+            return try reply(401, ["code": "stale", "time": .integer(now)], draft, nil)
+        }
+        if claim.keyID == releaseID {
+            guard claim.compare(with: release, workspace) == .equal else { return try refuse("bad-signature", draft) }
+            return try serve(path, draft)
+        }
+        guard let session, let epoch = session.epoch(named: claim.keyID) else {
+            return try refuse("unknown-key", draft)
+        }
+        let key = session.key(of: epoch)
+        guard claim.compare(with: key, workspace) == .equal else { return try refuse("bad-signature", draft) }
+        let signer = Credentials(keyID: claim.keyID, key: key)
+        if let reason = session.ended {
+            return try reply(
+                401, ["code": "session-ended", "reason": .string(reason), "at": .integer(now)], draft, signer)
+        }
+        self.session?.use(epoch, at: now)
+        if self.session?.isOver(epoch, at: now) != false { return try refuse("token-expired", draft, signer) }
+        accepted += 1
+        if path.hasSuffix("/logout") { self.session?.ended = "signed-out" }
+        return try reply(200, ["ok": true, "method": .string(draft.method)], draft, signer)
+    }
+
+    private func serve(_ path: String, _ draft: Draft) throws -> Response {
+        let body = draft.body.isEmpty ? Array("{}".utf8) : draft.body
+        let document = try JSONReader.read(body)
+        func text(_ name: String) throws -> String {
+            guard let text = document.root[name]?.string else { throw Problem.broken }
+            return text
+        }
+        func bytes(_ name: String) throws -> [UInt8] {
+            guard let bytes = Base64.decode(try text(name), .url) else { throw Problem.broken }
+            return bytes
+        }
+        switch path.split(separator: "/").dropFirst(2).joined(separator: "/") {
+        case "time":
+            let nonce = String(decoding: draft.target, as: UTF8.self).split(separator: "=").last ?? ""
+            return try reply(200, ["time": .integer(now), "nonce": .string(String(nonce))], draft, nil)
+        case "registration/start":
+            let credential = SystemRandom().bytes(16)
+            let response = try opaque.respond(to: RegistrationRequest(bytes("request")), credential: credential)
+            return try reply(
+                200,
+                [
+                    "response": .bytes(response.bytes), "handle": .bytes(credential),
+                    "registration_key": .bytes(receiver.publicHalf), "app": .string(app),
+                ], draft, nil)
+        case "registration/finish":
+            let (name, handle) = (try text("account"), try bytes("handle"))
+            guard accounts[name] == nil else { return try refuse("name-taken", draft) }
+            let account = try AccountName(normalizing: name)
+            let opened = try receiver.open(
+                bytes("sealed_record"), for: SealedRegistration.purpose(app: app, account: account, handle: handle))
+            accounts[name] = (handle, try RegistrationRecord(opened))
+            return try reply(200, ["account": .string(name)], draft, nil)
+        case "login/start":
+            return try startLogin(draft, document.root, ke1: bytes("ke1"), account: text("account"))
+        case "login/finish":
+            return try finishLogin(
+                draft, id: bytes("login_id"), ke3: bytes("ke3"), signature: bytes("signature"), mac: bytes("mac"))
+        case "token":
+            return try renew(
+                draft, token: text("token"), attempt: bytes("attempt"), mac: bytes("mac"),
+                signature: bytes("signature"), time: document)
+        default: return try refuse("malformed", draft)
+        }
+    }
+
+    private func startLogin(_ draft: Draft, _ body: JSON, ke1: [UInt8], account: String) throws -> Response {
+        guard let device = body["device"].flatMap(Device.init(json:)) else { throw Problem.broken }
+        let binding = LoginBinding(
+            app: app, account: try AccountName(normalizing: account), release: "r_1", device: device)
+        guard let parties = binding.parties, let context = binding.context else { throw Problem.broken }
+        let found = accounts[account]
+        let login = try ServerLogin(
+            KE1(ke1), record: found?.record ?? opaque.fakeRecord, credential: found?.credential ?? [1], as: parties,
+            context: context, keys: opaque)
+        let ke2 = login.ke2.bytes
+        let id = SystemRandom().bytes(16)
+        let held = Held(login)
+        pending[id] = Pending(binding: binding, ke1: ke1, ke2: ke2) { ke3 in held.finish(ke3) }
+        return try reply(
+            200, ["login_id": .bytes(id), "ke2": .bytes(ke2), "app": .string(app)], draft, nil)
+    }
+
+    private func finishLogin(
+        _ draft: Draft, id: [UInt8], ke3: [UInt8], signature: [UInt8], mac: [UInt8]
+    ) throws -> Response {
+        guard let start = pending.removeValue(forKey: id), let key = start.sessionKey(try KE3(ke3)) else {
+            return try refuse("wrong-credentials", draft)
+        }
+        let keys = LoginKeys(sessionKey: key)
+        let transcript = start.binding.finishTranscript(
+            .login, loginID: id, ke1: start.ke1, ke2: start.ke2, ke3: ke3)
+        let sum = keys.finish.authenticate((transcript + signature).span)
+        let device = start.binding.device
+        guard sum.indices.map({ sum[$0] }) == mac,
+            try device.signingKey.verifyingKey().verify(signature.span, of: transcript.span) == .equal
+        else { return try refuse("wrong-credentials", draft) }
+        let session = try FakeSession(root: keys.root, device: device, at: now)
+        self.session = session
+        return try reply(
+            200,
+            [
+                "account": .string(start.binding.account.description), "session": .string(session.id.description),
+                "token": .string(session.token(0).description), "epoch": 0, "expires": .integer(session.expires),
+                "idle": .integer(now + 90 * 86_400), "slots": "single",
+            ], draft, Credentials(keyID: KeyID(session.token(0)), key: session.key(of: 0)))
+    }
+
+    private func renew(
+        _ draft: Draft, token text: String, attempt: [UInt8], mac: [UInt8], signature: [UInt8], time: JSONDocument
+    ) throws -> Response {
+        let sent = Array(text.utf8)
+        guard var session, let token = SessionToken(sent.span), token.id == session.id,
+            let value = time.root["time"], let seconds = time.integer(value, in: 0...Int.max)
+        else { return try refuse("unknown-key", draft) }
+        let transcript = RefreshTranscript(
+            app: app, release: "r_1", token: token, attempt: attempt, time: Int64(seconds)
+        ).bytes
+        guard let epoch = session.epoch(named: KeyID(token)),
+            session.authenticates(mac, transcript, under: epoch),
+            try session.device.signingKey.verifyingKey().verify(signature.span, of: transcript.span) == .equal
+        else { return try refuse("bad-signature", draft) }
+        refreshes += 1
+        if let reason = session.ended {
+            return try reply(401, ["code": "session-ended", "reason": .string(reason)], draft, nil)
+        }
+        guard epoch == session.epoch else {
+            if session.attempts.contains(attempt) { return try refuse("replayed", draft) }
+            session.ended = "reused"
+            self.session = session
+            return try reply(401, ["code": "session-ended", "reason": "reused"], draft, nil)
+        }
+        let successor = try session.offer(attempt)
+        self.session = session
+        return try reply(
+            200,
+            [
+                "token": .string(session.token(epoch + 1).description), "epoch": .integer(Int64(epoch + 1)),
+                "ephemeral": .bytes(successor.ephemeral), "expires": .integer(now + FakeSession.lifetime),
+                "idle": .integer(now + 90 * 86_400),
+            ], draft, Credentials(keyID: KeyID(token), key: session.key(of: epoch)))
+    }
+
+    private func refuse(_ code: String, _ draft: Draft, _ signer: Credentials? = nil) throws -> Response {
+        try reply(401, ["code": .string(code)], draft, signer)
+    }
+
+    /// Signed with `signer`, or with the authority's own key.
+    private func reply(_ status: Int, _ body: JSONValue, _ draft: Draft, _ signer: Credentials?) throws -> Response {
+        guard let own = KeyID(MessageSignatures.authorityKeyID) else { throw Problem.broken }
+        let bytes = Array(body.text.utf8)
+        let fields = try MessageSignatures().sign(
+            status: status, body: bytes, answering: draft.request(),
+            as: signer ?? Credentials(keyID: own, key: SigningKey(answerKey)), at: now)
+        return Response(status: status, fields: fields ?? [], body: bytes)
+    }
+}
+
+/// A login between its two halves, which is used once.
+private final class Held {
+    private var login: ServerLogin?
+
+    init(_ login: consuming ServerLogin) { self.login = consume login }
+
+    func finish(_ ke3: KE3) -> Secret? {
+        guard let login = login.take() else { return nil }
+        return try? login.finish(ke3)
+    }
+}
+
+extension Device {
+    fileprivate init?(json: JSON) {
+        func point(_ name: String) -> P256Point? {
+            json[name]?.string.flatMap { Base64.decode($0, .url) }.flatMap { P256Point($0) }
+        }
+        guard let signing = point("signing_key"), let agreement = point("agreement_key"),
+            let kind = json["class"]?.string.flatMap(Device.Class.init),
+            let name = json["name"]?.string.flatMap(Device.Name.init)
+        else { return nil }
+        self.init(signingKey: signing, agreementKey: agreement, kind: kind, name: name)
+    }
+}

@@ -1,0 +1,84 @@
+import CountersignHandshake
+import CountersignSchemes
+import CountersignSeal
+import CountersignWire
+
+/// One session as the protocol's text has it.
+struct FakeSession {
+    static let lifetime: Int64 = 7_200
+
+    struct Successor {
+        let root: SessionRoot
+        let ephemeral: [UInt8]
+    }
+
+    let id: SessionID
+    let device: Device
+    private(set) var epoch: UInt32 = 0
+    private var root: SessionRoot
+    private var previousRoot: SessionRoot?
+    var successor: Successor?
+    /// Those that led to `epoch`, and those that ask for the next.
+    private(set) var attempts: Set<[UInt8]> = []
+    private(set) var expires: Int64
+    /// When `epoch` was first used; requests under the one before are let in for 30 s more.
+    private var began: Int64
+    var ended: String?
+
+    init(root: SessionRoot, device: Device, at now: Int64) throws {
+        let bytes = SystemRandom().bytes(SessionID.count)
+        guard let id = SessionID(bytes.span) else { throw FakeAuthority.Problem.broken }
+        self.id = id
+        self.root = root
+        self.device = device
+        began = now
+        expires = now + FakeSession.lifetime
+    }
+
+    func isOver(_ epoch: UInt32, at now: Int64) -> Bool {
+        now >= expires || (epoch < self.epoch && now > began + 30)
+    }
+
+    func token(_ epoch: UInt32) -> SessionToken { SessionToken(id: id, epoch: epoch) }
+
+    /// Which of the epochs that are known a token names.
+    func epoch(named keyID: KeyID) -> UInt32? {
+        let known = [epoch] + (successor == nil ? [] : [epoch + 1]) + (previousRoot == nil ? [] : [epoch - 1])
+        return known.first { KeyID(token($0)) == keyID }
+    }
+
+    private func root(of epoch: UInt32) -> SessionRoot {
+        if epoch == self.epoch + 1, let successor { return successor.root }
+        if epoch + 1 == self.epoch, let previousRoot { return previousRoot }
+        return root
+    }
+
+    func key(of epoch: UInt32) -> SigningKey { SigningKey(root(of: epoch).requestKey) }
+
+    func authenticates(_ mac: [UInt8], _ transcript: [UInt8], under epoch: UInt32) -> Bool {
+        let sum = root(of: epoch).requestKey.withExposedBytes { HMACSHA256(key: $0) }.authenticate(transcript.span)
+        return sum.indices.map { sum[$0] } == mac
+    }
+
+    /// The first use of an offered epoch makes it the one.
+    mutating func use(_ epoch: UInt32, at now: Int64) {
+        guard epoch == self.epoch + 1, let successor else { return }
+        previousRoot = root
+        root = successor.root
+        self.epoch = epoch
+        self.successor = nil
+        began = now
+        expires = now + FakeSession.lifetime
+    }
+
+    /// The same to whoever asks, until it is used.
+    mutating func offer(_ attempt: [UInt8]) throws -> Successor {
+        attempts.insert(attempt)
+        if let successor { return successor }
+        let key = try AgreementKey()
+        let agreed = try key.sharedSecret(with: device.agreementKey)
+        let successor = Successor(root: root.next(agreed: agreed), ephemeral: key.publicPoint.bytes)
+        self.successor = successor
+        return successor
+    }
+}

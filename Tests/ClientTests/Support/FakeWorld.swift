@@ -1,0 +1,124 @@
+import CountersignHandshake
+import CountersignOpaque
+import CountersignSchemes
+import CountersignSeal
+import CountersignWire
+
+@testable import CountersignClient
+
+/// The way between client and authority, with somebody in it.
+actor FakeNetwork {
+    enum Mischief: Sendable {
+        case notSent
+        /// The authority gets it, and the answer is lost.
+        case lost
+        /// The answer is another one.
+        case answered(@Sendable (Response) -> Response)
+        /// The answer to the request before this one.
+        case answeredBefore
+        /// The authority gets it twice; the second answer arrives.
+        case doubled
+    }
+
+    let authority: FakeAuthority
+    private var planned: [(path: String, mischief: Mischief)] = []
+    private var before: Response?
+    private(set) var sent: [Draft] = []
+    /// How much mischief came about: a test of a fault shows that the fault happened.
+    private(set) var done = 0
+
+    init(_ authority: FakeAuthority) { self.authority = authority }
+
+    /// To the next request whose path ends in that.
+    func plan(_ mischief: Mischief, at path: String) { planned.append((path, mischief)) }
+
+    func calm() { planned = [] }
+
+    func carry(_ draft: Draft) async throws -> Response {
+        sent.append(draft)
+        let target = String(decoding: draft.target, as: UTF8.self)
+        var mischief: Mischief?
+        if let index = planned.firstIndex(where: { target.hasSuffix($0.path) }) {
+            mischief = planned.remove(at: index).mischief
+            done += 1
+        }
+        if case .notSent? = mischief { throw TransportProblem(.notSent, "no connection") }
+        var response = try await authority.answer(draft)
+        if case .doubled? = mischief { response = try await authority.answer(draft) }
+        defer { before = response }
+        switch mischief {
+        case nil, .doubled, .notSent: return response
+        case .lost: throw TransportProblem(.notKnown, "the connection broke")
+        case .answered(let change): return change(response)
+        case .answeredBefore: return before ?? response
+        }
+    }
+}
+
+struct FakeTransport: Transport {
+    let network: FakeNetwork
+
+    nonisolated(nonsending) func send(_ draft: Draft) async throws(TransportProblem) -> Response {
+        do {
+            return try await network.carry(draft)
+        } catch {
+            throw error as? TransportProblem ?? TransportProblem(.notKnown, "the authority failed: \(error)")
+        }
+    }
+}
+
+/// A clock that is told what it says.
+struct FakeTime: ClientTime {
+    var now: Int64 = 1_800_000_000
+    var milliseconds: Int64 = 0
+}
+
+/// A device, its authority and what lies between them.
+struct FakeWorld {
+    let authority: FakeAuthority
+    let network: FakeNetwork
+    var vault: any Vault
+    var time = FakeTime()
+    var installation: Installation
+
+    init(vault: any Vault = MemoryVault()) async throws {
+        authority = try FakeAuthority()
+        network = FakeNetwork(authority)
+        self.vault = vault
+        guard let id = authority.releaseID else { throw FakeAuthority.Problem.broken }
+        installation = Installation(
+            host: "api.example.com", transport: .tls, release: Credentials(keyID: id, key: authority.release),
+            userAgent: "test", channel: .open)
+        installation.authorityKey = SigningKey(authority.answerKey.publicKey)
+    }
+
+    var surroundings: Surroundings {
+        Surroundings(
+            transport: FakeTransport(network: network), vault: vault, time: time, random: SystemRandom())
+    }
+
+    var calls: SignedCalls { SignedCalls(installation, surroundings) }
+
+    var state: ClientState { get throws { try ClientState.read(vault) } }
+
+    static func password(_ text: String) throws -> Password {
+        let bytes = Array(text.utf8)
+        guard let password = Password(Secret(copying: bytes.span)) else { throw FakeAuthority.Problem.broken }
+        return password
+    }
+
+    func signUp(_ name: String = "alice", _ password: String = "correct horse") async throws {
+        try await SignUp(installation, surroundings)(AccountName(normalizing: name), FakeWorld.password(password))
+    }
+
+    @discardableResult
+    func logIn(_ name: String = "alice", _ password: String = "correct horse") async throws -> SignedIn {
+        guard let device = Device.Name("test") else { throw FakeAuthority.Problem.broken }
+        return try await LogIn(installation, surroundings)(
+            AccountName(normalizing: name), FakeWorld.password(password), on: .phone, named: device)
+    }
+
+    func draft(_ method: String = "GET", _ target: String = "/orders") -> Draft {
+        Draft(method: method, target: Array(target.utf8), authority: installation.host)
+    }
+}

@@ -1,0 +1,340 @@
+"""A payment is made once, whoever stands in the middle and whatever dies: `Idempotency-Key` end to end."""
+
+import json
+import secrets
+import signal
+import socket
+import sqlite3
+import threading
+import time
+
+import pytest
+
+from gateway import Gateway
+from till import Till
+from wire import Connection, Reader
+
+BODY = b'{"amount":100}'
+TYPE = ("content-type", "application/json")
+
+
+@pytest.fixture
+def till(tmp_path):
+    with Till(tmp_path / "till.db") as running:
+        yield running
+
+
+@pytest.fixture
+def front(till, tmp_path):
+    running = before(till, tmp_path)
+    yield running
+    if running.process.poll() is None:
+        running.stop()
+
+
+def before(till, tmp_path, *options: object) -> Gateway:
+    gateway = Gateway(tmp_path / "gateway", "--tls", "off", "--upstream", till.url, *options).start()
+    gateway.add_app("demo")
+    gateway.key = gateway.add_release()
+    return gateway
+
+
+def pay(gateway: Gateway, key: str | None, body: bytes = BODY, target: str = "/pay", method: str = "POST", **options) -> bytes:
+    fields = [TYPE] + ([("idempotency-key", key)] if key is not None else [])
+    return gateway.key.request(method, target, body, fields=fields, **options)
+
+
+def code(answer) -> str:
+    return json.loads(answer.body)["code"]
+
+
+def test_a_second_copy_gets_the_first_ones_answer(front, till):
+    """Signed anew, with a nonce of its own; the same under another key, and without one, is another payment."""
+    first, second = front.send(pay(front, "k-1")), front.send(pay(front, "k-1"))
+    assert (first.status, json.loads(first.body)["payment"]) == (201, 1)
+    assert (second.status, second.body, second.get("x-payment")) == (201, first.body, "1")
+    assert second.get("countersign-replayed") == "true" and first.get("countersign-replayed") is None
+    assert second.get("content-type") == "application/json"
+    # The first streams by; what is given again is held, so it is signed.
+    assert first.get("signature") is None and '"countersign-replayed"' in second.get("signature-input")
+    assert till.moves == 1
+    assert front.send(pay(front, "k-2")).status == front.send(pay(front, None)).status == 201
+    assert front.send(pay(front, None)).status == 201
+    assert till.moves == 4
+
+
+@pytest.mark.parametrize("change", [{"body": b'{"amount":999}'}, {"target": "/pay?twice"}, {"method": "PUT"}],
+                         ids=["body", "target", "method"])
+def test_a_key_is_for_one_request(front, till, change):
+    assert front.send(pay(front, "k")).status == 201
+    other = front.send(pay(front, "k", **change))
+    assert (other.status, code(other)) == (403, "forbidden")
+    assert till.moves == 1
+
+
+def test_another_release_has_keys_of_its_own(front, till):
+    assert front.send(pay(front, "k")).status == 201
+    front.key = front.add_release(version="2.0")
+    assert front.send(pay(front, "k")).status == 201
+    assert till.moves == 2
+
+
+def test_reading_is_not_remembered(front, till):
+    for _ in range(2):
+        answer = front.send(front.key.request("GET", "/balance", fields=[("idempotency-key", "k")]))
+        assert answer.status == 201 and answer.get("countersign-replayed") is None
+    assert till.moves == 2
+
+
+@pytest.mark.parametrize("key", ["", "k" * 257])
+def test_a_key_that_is_none(front, till, key):
+    answer = front.send(pay(front, key))
+    assert (answer.status, code(answer)) == (400, "malformed")
+    assert till.moves == 0
+
+
+class Middle:
+    """The attacker between client and gateway: lets one copy through in secret, keeps its answer, and hands the client a
+    genuine refusal of a copy that he sent after it."""
+
+    def __init__(self, gateway: Gateway):
+        self.gateway, self.copies = gateway, 0
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def forward(self, data: bytes):
+        self.copies += 1
+        return self.gateway.send(data)
+
+    def serve(self) -> None:
+        sock, _ = self.listener.accept()
+        reader = Reader(sock)
+        start, fields = reader.head()
+        body = reader.body(fields)
+        data = "\r\n".join([start] + [f"{name}: {value}" for name, value in fields]).encode() + b"\r\n\r\n" + body
+        self.stolen = self.forward(data)
+        refusal = self.forward(data)
+        lines = [f"HTTP/1.1 {refusal.status} Refused"] + [f"{name}: {value}" for name, value in refusal.fields]
+        sock.sendall("\r\n".join(lines).encode() + b"\r\n\r\n" + refusal.body)
+        sock.close()
+
+
+def test_the_payment_trap(front, till):
+    """The client is told `replayed`, genuinely, and pays again: it has not paid twice."""
+    middle, key = Middle(front), secrets.token_urlsafe(16)
+    with Connection(middle.port, None, 20) as connection:
+        connection.send(pay(front, key))
+        told = connection.answer()
+    assert (told.status, code(told)) == (401, "replayed") and middle.copies == 2
+    assert middle.stolen.status == 201 and till.moves == 1, "the trap was not sprung"
+    again = front.send(pay(front, key))
+    assert again.status == 201 and again.get("countersign-replayed") == "true"
+    assert again.body == middle.stolen.body
+    assert till.moves == 1
+
+
+def test_without_a_key_the_trap_works(front, till):
+    """What the key is for: the same attack on a request without one pays twice."""
+    middle = Middle(front)
+    with Connection(middle.port, None, 20) as connection:
+        connection.send(pay(front, None))
+        assert code(connection.answer()) == "replayed"
+    assert front.send(pay(front, None)).status == 201
+    assert till.moves == 2
+
+
+def test_a_client_that_goes_away_still_gets_its_answer_later(front, till):
+    till.delay = 0.5
+    connection = front.connect()
+    connection.send(pay(front, "k"))
+    assert till.moved.wait(5)
+    # A reset, so that the gateway cannot write to it any more.
+    connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\x00\x00\x00\x00\x00\x00\x00")
+    connection.sock.close()
+    time.sleep(1)
+    answer = front.send(pay(front, "k"))
+    assert (answer.status, answer.get("countersign-replayed"), till.moves) == (201, "true", 1)
+
+
+def test_copies_at_once_wait_for_the_one_that_runs(front, till):
+    """Twenty at the same time, on both loops: one is forwarded, and all get its answer."""
+    till.delay, answers = 1.0, []
+    requests = [pay(front, "k") for _ in range(20)]
+    ready = threading.Barrier(len(requests))
+
+    def send(data: bytes) -> None:
+        with front.connect() as connection:
+            ready.wait()
+            connection.send(data)
+            answers.append(connection.answer())
+
+    threads = [threading.Thread(target=send, args=(data,)) for data in requests]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert len(answers) == 20 and {answer.status for answer in answers} == {201}
+    assert sorted(answer.get("countersign-replayed") or "" for answer in answers) == [""] + ["true"] * 19
+    assert len({answer.body for answer in answers}) == 1 and till.moves == 1
+
+
+def test_another_request_under_a_key_that_runs(front, till):
+    till.delay = 1.0
+    thread = threading.Thread(target=lambda: front.send(pay(front, "k")))
+    thread.start()
+    assert till.moved.wait(5)
+    assert code(front.send(pay(front, "k", b'{"amount":2}'))) == "forbidden"
+    thread.join()
+    assert till.moves == 1
+
+
+def test_a_kill_between_begun_and_finished(front, till):
+    """The backend has paid, and the gateway died before it knew: nobody pays again, and the client is told that it is not known."""
+    till.delay = 30
+    connection = front.connect()
+    connection.send(pay(front, "k"))
+    assert till.moved.wait(5)
+    assert front.stop(signal.SIGKILL) == -signal.SIGKILL
+    till.delay = 0
+    front.start()
+    for _ in range(3):
+        answer = front.send(pay(front, "k"))
+        assert (answer.status, code(answer)) == (503, "unavailable")
+        assert answer.get("countersign-replayed") is None
+    assert till.moves == 1
+    assert front.send(pay(front, "another")).status == 201
+
+
+def test_a_kill_after_the_answer_loses_nothing(front, till):
+    first = front.send(pay(front, "k"))
+    # The answer is kept before the request is over, so before the next on its connection.
+    assert front.send(front.key.request("GET", "/x")).status == 201
+    assert front.stop(signal.SIGKILL) == -signal.SIGKILL
+    front.start()
+    again = front.send(pay(front, "k"))
+    assert (again.status, again.body, again.get("countersign-replayed")) == (201, first.body, "true")
+
+
+def test_a_backend_that_dies_after_it_has_paid(front, till):
+    till.cuts = 1
+    first = front.send(pay(front, "k"))
+    assert (first.status, code(first)) == (502, "upstream-failed")
+    second = front.send(pay(front, "k"))
+    assert (second.status, code(second)) == (503, "unavailable")
+    assert till.cuts == 0 and till.moves == 1
+
+
+def test_a_backend_that_was_never_reached(tmp_path):
+    """Nothing was done, so the key is free again."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    till = Till(tmp_path / "till.db", port=port)
+    till.close()
+    front = before(till, tmp_path)
+    try:
+        answer = front.send(pay(front, "k"))
+        assert (answer.status, code(answer)) == (502, "upstream-failed")
+        with Till(tmp_path / "till.db", port=port) as up:
+            answer = front.send(pay(front, "k"))
+            assert (answer.status, answer.get("countersign-replayed"), up.moves) == (201, None, 1)
+    finally:
+        front.stop()
+
+
+def test_a_body_that_is_cut_short_was_no_request(front, till):
+    """Above 1 MiB a body streams. The gateway holds its last piece until the digest is right, so one that was changed, or
+    cut off, has not been a request, and may be sent again."""
+    body = b"x" * (2 << 20)
+    with front.connect() as connection:
+        head = front.key.head("POST", "/pay", body=body, fields=[TYPE, ("idempotency-key", "k")])
+        connection.send(head + body[:-1] + b"y")
+        answer = connection.answer()
+    assert (answer.status, code(answer)) == (400, "body-mismatch")
+    with front.connect() as connection:
+        connection.send(front.key.head("POST", "/pay", body=body, fields=[TYPE, ("idempotency-key", "k")]) + body[:1000])
+    assert till.moves == 0
+    time.sleep(0.3)
+    answers = [front.send(pay(front, "k", body)) for _ in range(2)]
+    assert [(answer.status, answer.get("countersign-replayed")) for answer in answers] == [(201, None), (201, "true")]
+    assert till.moves == 1
+    assert code(front.send(pay(front, "k", b"z" * (2 << 20)))) == "forbidden"
+
+
+@pytest.mark.parametrize("size", [60_000, 70_000, 5_000_000])
+def test_an_answer_that_is_too_long_to_keep(tmp_path, size):
+    """It was done, and is not done again; the second copy is told with what status, if not what the answer was."""
+    with Till(tmp_path / "till.db", answer_bytes=size) as till:
+        front = before(till, tmp_path)
+        try:
+            assert len(json.loads(front.send(pay(front, "k")).body)["pad"]) == size
+            again = front.send(pay(front, "k"))
+            if size < 64 << 10:
+                assert again.status == 201 and again.get("countersign-replayed") == "true"
+            else:
+                assert (again.status, code(again), json.loads(again.body)["done_status"]) == (503, "unavailable", 201)
+                assert again.get("retry-after") is None
+            assert till.moves == 1
+        finally:
+            front.stop()
+
+
+def test_a_second_copy_after_a_restart_and_what_the_database_shows(front, till):
+    """Answers are kept under the master key: who reads the database reads none of them."""
+    first = front.send(pay(front, "key-3f9a"))
+    assert front.stop() == 0
+    with sqlite3.connect(front.data / "countersign.db") as book:
+        rows = book.execute("SELECT scope, key, status, body FROM idempotent_request").fetchall()
+    assert len(rows) == 1 and rows[0][2] == 201
+    for file in front.data.glob("countersign.db*"):
+        content = file.read_bytes()
+        assert b'"payment"' not in content and b"key-3f9a" not in content and b"x-payment" not in content.lower()
+    front.start()
+    again = front.send(pay(front, "key-3f9a"))
+    assert again.body == first.body and again.get("countersign-replayed") == "true" and till.moves == 1
+
+
+def test_the_built_in_echo_too(tmp_path):
+    with Gateway(tmp_path, "--tls", "off") as gateway:
+        gateway.add_app("demo")
+        gateway.key = gateway.add_release()
+        first, second = gateway.send(pay(gateway, "k")), gateway.send(pay(gateway, "k"))
+        assert first.status == second.status == 200 and first.body == second.body
+        assert second.get("countersign-replayed") == "true"
+        assert code(gateway.send(pay(gateway, "k", b"{}"))) == "forbidden"
+
+
+def test_a_day_later_the_key_is_forgotten(front, till):
+    assert front.send(pay(front, "old")).status == front.send(pay(front, "new")).status == 201
+    with sqlite3.connect(front.data / "countersign.db") as book:
+        book.execute("UPDATE idempotent_request SET begun = begun - 86401 WHERE rowid = 1")
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        with sqlite3.connect(front.data / "countersign.db") as book:
+            left = book.execute("SELECT count(*) FROM idempotent_request").fetchone()[0]
+        if left == 1:
+            break
+        time.sleep(0.2)
+    assert left == 1
+    assert front.send(pay(front, "new")).get("countersign-replayed") == "true" and till.moves == 2
+    assert front.send(pay(front, "old")).status == 201 and till.moves == 3
+
+
+def test_a_204_and_a_304_have_no_length(tmp_path):
+    from backend import Backend
+
+    def empty(seen, sock):
+        sock.sendall(b"HTTP/1.1 204 No Content\r\nX-Done: yes\r\n\r\n")
+
+    with Backend(empty) as backend:
+        front = before(backend, tmp_path)
+        try:
+            with front.connect() as connection:
+                for replayed in (None, "true", "true"):
+                    connection.send(pay(front, "k"))
+                    answer = connection.answer()
+                    assert (answer.status, answer.get("x-done"), answer.get("content-length")) == (204, "yes", None)
+                    assert answer.get("countersign-replayed") == replayed
+            assert len(backend.seen) == 1
+        finally:
+            front.stop()

@@ -1,0 +1,162 @@
+@testable import CountersignAuthority
+import CountersignHTTP
+import CountersignHandshake
+import CountersignOpaque
+import CountersignSchemes
+import CountersignSeal
+import CountersignWire
+import Testing
+
+@testable import CountersignServer
+
+/// What is counted, and that names without an account look like the others.
+@Suite struct GuessTests {
+    private static let few: LoginSettings = {
+        var settings = LoginSettings.unlimited
+        settings.account = Allowance(burst: 3, oneEach: .seconds(60))
+        settings.address = Allowance(burst: 5, oneEach: .seconds(10))
+        settings.device = Allowance(burst: 2, oneEach: .seconds(30))
+        return settings
+    }()
+
+    private func start(_ client: TestClient) async throws -> TestServer.Reply {
+        try await client.start(try ClientLogin(try #require(Password(Secret(random: 8)))).ke1.bytes)
+    }
+
+    /// A start that is signed by the device.
+    private func signedStart(_ client: TestClient, at time: Int64, ke1: [UInt8]? = nil) async throws -> TestServer.Reply
+    {
+        let ke1 = try ke1 ?? ClientLogin(try #require(Password(Secret(random: 8)))).ke1.bytes
+        let transcript = client.binding.startProof(ke1: ke1, time: time)
+        let signature = client.signing.sign(transcript.span)
+        return try await client.start(ke1, proof: (time, try #require(signature)))
+    }
+
+    @Test("each start is a guess, whether or not there is such an account; a verified finish takes it back")
+    func counted() async throws {
+        let server = try TestServer(logins: GuessTests.few)
+        let bob = try TestClient(server, "bob")
+        try await bob.signUp()
+        for _ in 0..<20 { #expect(try await bob.logIn().status == 200) }
+        for name in ["bob", "nobody"] {
+            for attempt in 0..<4 {
+                var client = try TestClient(server, name)
+                client.peer = "198.51.100.\(attempt):1"
+                let reply = try await start(client)
+                #expect(reply.status == (attempt < 3 ? 200 : 429), "\(name) \(attempt)")
+                guard attempt == 3 else { continue }
+                #expect(reply["code"] == "too-many-attempts")
+                #expect(reply.fields.contains { $0.name == "Retry-After" && $0.value == "60" })
+            }
+        }
+        server.clock.now += 60
+        #expect(try await bob.logIn().status == 200)
+    }
+
+    @Test("an address tries so many names, and signs up so many accounts")
+    func byAddress() async throws {
+        let server = try TestServer(logins: GuessTests.few)
+        for attempt in 0..<6 {
+            #expect(try await start(try TestClient(server, "user \(attempt)")).status == (attempt < 5 ? 200 : 429))
+        }
+        var elsewhere = try TestClient(server, "bob")
+        elsewhere.peer = "[2001:db8::1]:443"
+        for attempt in 0..<5 {
+            elsewhere.name = try AccountName(normalizing: "user \(attempt)")
+            #expect(try await elsewhere.signUp().status == 200)
+        }
+        elsewhere.peer = "[2001:db8::2]:443"
+        let element = encoded(try ClientRegistration(try #require(Password(Secret(random: 8)))).request.bytes)
+        let body: JSONValue = ["account": "user 6", "request": element]
+        #expect(try await server.call("registration/start", body, from: elsewhere.peer).status == 429)
+        elsewhere.peer = "[2001:db8:0:1::2]:443"
+        elsewhere.name = try AccountName(normalizing: "user 6")
+        #expect(try await elsewhere.signUp().status == 200)
+    }
+
+    @Test("a device that the account knows signs in while strangers are locked out, and its proof is good once")
+    func knownDevice() async throws {
+        let server = try TestServer(logins: GuessTests.few)
+        let bob = try TestClient(server, "bob")
+        try await bob.signUp()
+        #expect(try await bob.logIn().status == 200)
+        var stranger = try TestClient(server, "bob")
+        for attempt in 0..<4 {
+            stranger.peer = "198.51.100.\(attempt):1"
+            _ = try await start(stranger)
+        }
+        #expect(try await start(bob).status == 429)
+        let now = server.clock.now
+        let ke1 = try ClientLogin(try #require(Password(Secret(random: 8)))).ke1.bytes
+        #expect(try await signedStart(bob, at: now, ke1: ke1).status == 200)
+        // The same proof again, one that is not fresh, and one by a device that the account does not know.
+        #expect(try await signedStart(bob, at: now, ke1: ke1).status == 429)
+        #expect(try await signedStart(bob, at: now - 61).status == 429)
+        #expect(try await signedStart(stranger, at: now).status == 429)
+        var thief = stranger
+        thief.device.signingKey = bob.device.signingKey
+        #expect(try await signedStart(thief, at: now).status == 429)
+        // Its own allowance has an end too.
+        #expect(try await signedStart(bob, at: now + 1).status == 200)
+        #expect(try await signedStart(bob, at: now + 2).status == 429)
+    }
+
+    @Test("wrong reset codes and wrong passwords that are sent are guesses")
+    func otherGuesses() async throws {
+        let server = try TestServer(policy: ["password-login=on"], logins: GuessTests.few)
+        var bob = try TestClient(server, "bob")
+        for attempt in 0..<4 {
+            bob.peer = "198.51.100.\(attempt):1"
+            let reply = try await bob.signUp(code: ResetCode().text)
+            #expect(reply["code"] == (attempt < 3 ? "wrong-credentials" : "too-many-attempts"))
+        }
+        let device: JSONValue = ["class": "desktop", "name": "browser"]
+        for attempt in 0..<4 {
+            let reply = try await server.call(
+                "login/password", ["account": "carol", "password": "x", "device": device],
+                from: "203.0.113.\(attempt):1")
+            #expect(reply["code"] == (attempt < 3 ? "wrong-credentials" : "too-many-attempts"))
+        }
+    }
+
+    @Test("known, unknown, locked and ladder accounts are answered alike, byte for byte but for random ones")
+    func alike() async throws {
+        let server = try TestServer()
+        for name in ["known", "locked"] { try await TestClient(server, name).signUp() }
+        try server.change(try AccountName(normalizing: "locked"), .lock)
+        let app = try #require(AppName("demo"))
+        let ladder = AccountDraft(app: app, name: try AccountName(normalizing: "ladder"), userID: 7, created: 1)
+        let draft = server.deployment.recording(.accountAdd, .account(ladder.name, of: app))
+        _ = try server.deployment.store.insert(ladder, recording: draft)
+        var shapes: Set<String> = []
+        for name in ["known", "locked", "ladder", "nobody"] {
+            let client = try TestClient(server, name)
+            let begun = try await start(client)
+            let id = try #require(begun["login_id"])
+            let finish = try await server.call(
+                "login/finish",
+                [
+                    "login_id": .string(id), "ke3": encoded([UInt8](repeating: 1, count: 64)),
+                    "signature": encoded([UInt8](repeating: 2, count: 64)),
+                    "mac": encoded([UInt8](repeating: 3, count: 32)),
+                ])
+            #expect(begun.status == 200 && finish.status == 401)
+            shapes.insert(shape(begun) + shape(finish))
+            // Asked twice with one blinded password, each name evaluates it alike: its key stays.
+            let ke1 = try ClientLogin(try #require(Password(Secret(random: 8)))).ke1.bytes
+            let (first, second) = (try await client.start(ke1), try await client.start(ke1))
+            #expect(first.bytes("ke2")?.prefix(32) == second.bytes("ke2")?.prefix(32), "\(name)")
+            #expect(first.bytes("ke2")?.dropFirst(32) != second.bytes("ke2")?.dropFirst(32))
+        }
+        #expect(shapes.count == 1, "\(shapes)")
+    }
+
+    /// Everything of an answer but what is random: each of those members is told by its length.
+    private func shape(_ reply: TestServer.Reply) -> String {
+        var body = String(decoding: reply.body, as: UTF8.self)
+        for name in ["login_id", "ke2", "instance"] {
+            if let value = reply[name] { body = body.replacing(value, with: "<\(value.utf8.count)>") }
+        }
+        return "\(reply.status) \(reply.fields.map { "\($0.name): \($0.value)" }) \(body)"
+    }
+}

@@ -1,0 +1,118 @@
+import CountersignAuthority
+import CountersignHandshake
+import CountersignOpaque
+import CountersignSchemes
+import CountersignSeal
+import CountersignWire
+import Testing
+
+@testable import CountersignServer
+
+/// Another password: from a session, by a reset code; and passwords that are sent.
+@Suite struct PasswordTests {
+    @Test("a change of password takes the old one and the device, and ends the other sessions")
+    func change() async throws {
+        let server = try TestServer(policy: ["registration=open", "slots=unlimited"])
+        let bob = try TestClient(server, "bob", "old")
+        try await bob.signUp()
+        let session = try await bob.session()
+        let other = try await TestClient(server, "bob", "old", on: "tablet").session()
+        let reply = try await bob.change(to: "new", from: session)
+        #expect(reply.status == 200 && reply.body == Array("{}\n".utf8))
+        await #expect(throws: OpaqueFailure.refused(.wrongPassword)) { try await bob.logIn() }
+        let renamed = try TestClient(server, "bob", "new")
+        #expect(try await renamed.logIn().status == 200)
+        #expect(try await server.call("password/start", [:], as: session)["code"] == "malformed")
+        #expect(try await server.call("password/start", [:], as: other)["code"] == "session-ended")
+    }
+
+    @Test("a change whose record, session or signature is another's is refused, and changes nothing")
+    func misbound() async throws {
+        let server = try TestServer(policy: ["registration=open", "slots=unlimited"])
+        let bob = try TestClient(server, "bob", "old")
+        try await bob.signUp()
+        let session = try await bob.session()
+        let changes: [(inout TestClient.Changing) -> Void] = [
+            { $0.record.sealedRecord[40] ^= 1 }, { $0.record.handle[40] ^= 1 }, { $0.finishing.mac[0] ^= 1 },
+            { $0.finishing.signature[9] ^= 1 }, { $0.finishing.ke3[9] ^= 1 },
+        ]
+        for change in changes {
+            var changing = try await bob.beginChange(to: "new", from: session)
+            change(&changing)
+            let reply = try await server.call("password/finish", changing.body, as: session)
+            #expect(reply.refusal?.code == .wrongCredentials || reply.refusal?.code == .malformed)
+        }
+        // Begun by one session, finished by another of the same account.
+        let second = try await TestClient(server, "bob", "old", on: "tablet").session()
+        let begun = try await bob.beginChange(to: "new", from: session)
+        #expect(try await server.call("password/finish", begun.body, as: second)["code"] == "wrong-credentials")
+        // What was begun for a change is no login, nor a login a change.
+        let changing = try await bob.beginChange(to: "new", from: session)
+        #expect(try await server.call("login/finish", changing.finishing.body)["code"] == "wrong-credentials")
+        #expect(try await bob.logIn().status == 200)
+    }
+
+    @Test("a reset code sets a password once, within its time, and ends every session")
+    func reset() async throws {
+        let server = try TestServer(policy: [])
+        let app = try #require(AppName("demo"))
+        let old = try TestClient(server, "bob", "old")
+        let given = Secret(copying: Array("old".utf8).span)
+        _ = try server.deployment.addAccount(old.name, of: app, password: given, at: server.clock.now)
+        var signer = old
+        signer.stretching = .standard
+        let session = try await signer.session()
+        let (code, until) = try server.deployment.resetAccount(old.name, of: app, at: server.clock.now)
+        #expect(until == server.clock.now + 3_600)
+        let new = try TestClient(server, "bob", "new")
+        #expect(try await new.signUp(code: ResetCode().text)["code"] == "wrong-credentials")
+        #expect(try await server.call("password/start", [:], as: session)["code"] == "malformed")
+        #expect(try await new.signUp(code: code.text.lowercased()).status == 200)
+        #expect(try await new.logIn().status == 200)
+        #expect(try await server.call("password/start", [:], as: session)["code"] == "session-ended")
+        #expect(try await new.signUp(code: code.text)["code"] == "wrong-credentials")
+        let (late, _) = try server.deployment.resetAccount(old.name, of: app, lifetime: 60, at: server.clock.now)
+        server.clock.now += 60
+        #expect(try await new.signUp(code: late.text)["code"] == "wrong-credentials")
+        let nobody = try TestClient(server, "nobody")
+        #expect(try await nobody.signUp(code: late.text)["code"] == "wrong-credentials")
+    }
+
+    @Test("codes have a hundred bits, and are read as people type them")
+    func codes() throws {
+        let code = ResetCode()
+        #expect(code.text.utf8.count == 24 && "\(code)" == "<reset code>")
+        let spelled = code.text.lowercased().replacing("0", with: "o").replacing("1", with: "l").replacing(
+            "-", with: " ")
+        #expect(ResetCode(typed: spelled)?.hash == code.hash)
+        #expect(Set((0..<100).map { _ in ResetCode().text }).count == 100)
+        for text in ["", "AAAA-AAAA-AAAA-AAAA-AAA", code.text + "A", "UUUU-AAAA-AAAA-AAAA-AAAA", "é" + code.text] {
+            #expect(ResetCode(typed: text) == nil)
+        }
+    }
+
+    @Test("a password is sent where the policy lets it, over TLS, and opens what OPAQUE registered")
+    func sent() async throws {
+        let server = try TestServer(policy: ["registration=open", "password-login=on"])
+        var bob = try TestClient(server, "bob", "sent")
+        bob.stretching = .standard
+        try await bob.signUp()
+        func send(_ name: String, _ password: String, over transport: Request.Transport = .tls) async throws
+            -> TestServer.Reply
+        {
+            let device: JSONValue = ["class": "desktop", "name": "browser"]
+            return try await server.call(
+                "login/password", ["account": .string(name), "password": .string(password), "device": device],
+                over: transport)
+        }
+        let reply = try await send("bob", "sent")
+        #expect(reply.status == 200 && reply["token"]?.hasPrefix("b_") == true)
+        #expect(reply["login_token"]?.hasPrefix("l_") == true && reply.signer == nil)
+        let (wrong, nobody) = (try await send("bob", "else"), try await send("nobody", "sent"))
+        #expect(wrong["code"] == "wrong-credentials" && nobody.body == wrong.body)
+        #expect(try await send("bob", "sent", over: .plain)["code"] == "forbidden")
+        let closed = try TestServer()
+        let answer = try await closed.call("login/password", ["account": "bob", "password": "x"])
+        #expect(answer["code"] == "forbidden")
+    }
+}

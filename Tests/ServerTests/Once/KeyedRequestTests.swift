@@ -1,0 +1,76 @@
+import CountersignAuthority
+import CountersignGate
+import CountersignSchemes
+import CountersignWire
+import Testing
+
+@testable import CountersignServer
+
+/// What makes two requests one.
+@Suite struct KeyedRequestTests {
+    /// The request as it would be remembered; nil where it is not.
+    private func read(
+        _ server: TestServer, nonce: String, _ change: (inout Draft) -> Void
+    ) async throws -> IdempotentRequest? {
+        var draft = Draft(method: "POST", target: Array("/pay?a=1".utf8), authority: TestServer.authority)
+        draft.set("Idempotency-Key", "k")
+        draft.set("Content-Type", "text/plain")
+        draft.body = Array("100".utf8)
+        change(&draft)
+        try MessageSignatures().sign(&draft, as: server.release, at: server.clock.now, nonce: nonce)
+        let request = draft.request()
+        let caller = try await server.gate.judge(request)
+        return try KeyedRequest.read(request, from: caller, at: 7)
+    }
+
+    @Test func copiesAreOneAndAllElseIsNot() async throws {
+        let server = try TestServer()
+        let first = try #require(try await read(server, nonce: "n-first") { _ in })
+        #expect(first.begun == 7 && first.scope == "release \(server.release.keyID)")
+        #expect(try await read(server, nonce: "n-second") { _ in } == first)
+        // A field that is not part of what is asked may differ from copy to copy.
+        #expect(try await read(server, nonce: "n-accept") { $0.set("Accept", "text/html") } == first)
+        let changes: [(inout Draft) -> Void] = [
+            { $0.method = "PUT" }, { $0.target = Array("/pay?a=2".utf8) }, { $0.target = Array("/pay".utf8) },
+            { $0.body = Array("101".utf8) }, { $0.body = [] }, { $0.set("Content-Type", "text/html") },
+            { $0.fields.removeAll { $0.name == "Content-Type" } },
+        ]
+        var digests = [first.digest]
+        for (index, change) in changes.enumerated() {
+            let other = try #require(try await read(server, nonce: "n-change-\(index)", change))
+            #expect(other.key == first.key && other.scope == first.scope)
+            digests.append(other.digest)
+        }
+        #expect(Set(digests).count == digests.count)
+        let otherKey = try #require(try await read(server, nonce: "n-key") { $0.set("Idempotency-Key", "l") })
+        #expect(otherKey.key != first.key && otherKey.digest == first.digest)
+    }
+
+    @Test(arguments: ["GET", "HEAD", "OPTIONS", "TRACE"])
+    func readingIsNotRemembered(_ method: String) async throws {
+        #expect(try await read(TestServer(), nonce: "n-read") { $0.method = method } == nil)
+    }
+
+    @Test func withoutAKeyNothingIs() async throws {
+        #expect(
+            try await read(TestServer(), nonce: "n-none") { draft in
+                draft.fields.removeAll { $0.name == "Idempotency-Key" }
+            } == nil)
+    }
+
+    @Test(
+        "a key that is none",
+        arguments: [
+            [""], [String(repeating: "k", count: 257)], ["a", "b"],
+        ])
+    func malformed(_ values: [String]) async throws {
+        let server = try TestServer()
+        let refusal = await #expect(throws: Refusal.self) {
+            try await read(server, nonce: "n-malformed") { draft in
+                draft.fields.removeAll { $0.name == "Idempotency-Key" }
+                for value in values { draft.fields.append(Draft.Field("Idempotency-Key", value)) }
+            }
+        }
+        #expect(refusal?.code == .malformed)
+    }
+}
