@@ -30,7 +30,8 @@ try {
         'method' => $_SERVER['REQUEST_METHOD'], 'target' => $_SERVER['REQUEST_URI'],
         'body' => file_get_contents('php://input'),
     ]);
-    echo json_encode(['app' => $claims['app'], 'release' => $claims['release'], 'event' => $claims['jti']]);
+    echo json_encode(['app' => $claims['app'], 'release' => $claims['release'], 'event' => $claims['jti'],
+        'account' => $claims['sub'] ?? null]);
 } catch (Countersign\Refused $refused) {
     http_response_code(401);
     echo json_encode(['refused' => $refused->getMessage()]);

@@ -20,7 +20,7 @@ enum Tool {
         .sessionList, .sessionRevoke,
         .meter, .auditList, .auditVerify, .assertionKeys, .assertionRotate, .profileAdd, .signUp, .logIn,
         .logOut, .status, .sessions, .password, .request, .sign,
-        .verify, .explain, .benchStore, .bench, .version,
+        .verify, .explain, .benchStore, .benchLogin, .bench, .version,
     ]
 
     static func run(_ arguments: [String], console: Console = Console(), environment: Environment = .process)

@@ -18,6 +18,7 @@ final class Identity {
         for caller: Caller, of request: Request, event: EventID, at now: Int64
     ) throws(Refusal) -> [UInt8] {
         var lines = releaseLines(for: caller.release)
+        if let session = caller.session { Identity.append(session, to: &lines) }
         lines.append(contentsOf: "Countersign-Event: ".utf8)
         event.bytes.span.withUnsafeBufferPointer { lines.append(contentsOf: $0) }
         lines.append(contentsOf: "\r\n".utf8)
@@ -35,6 +36,15 @@ final class Identity {
         let lines = Array(text.utf8)
         kept[ObjectIdentifier(release)] = (release, lines)
         return lines
+    }
+
+    /// Whose session it is. The subject is visible ASCII, whatever the account is called.
+    private static func append(_ session: Session, to lines: inout [UInt8]) {
+        lines.append(contentsOf: "Countersign-Account: ".utf8)
+        lines.append(contentsOf: session.account.subject.utf8)
+        lines.append(contentsOf: "\r\nCountersign-Session: ".utf8)
+        lines.append(contentsOf: session.id.description.utf8)
+        lines.append(contentsOf: "\r\n".utf8)
     }
 
     private static func fields(of release: ReleaseKey) -> [(name: String, value: String)] {

@@ -36,6 +36,10 @@ struct RequestEvent {
             line.add("release", release.id.description)
             line.add("scheme", release.scheme.rawValue)
         }
+        if let session = caller?.session {
+            line.add("account", Int(session.account.number))
+            line.add("session", session.id.description)
+        }
         line.add("bytes", exchange.answeredBytes)
         line.add("us", Int((RequestEvent.nanoseconds() - began) / 1_000))
         line.end()

@@ -1,5 +1,6 @@
 import CountersignAuthority
 import CountersignGate
+import CountersignHTTP
 import CountersignWire
 import Glibc
 
@@ -22,21 +23,22 @@ public enum Server {
         let once = Once(deployment, writer, configuration.limits)
         let meter = Meter()
         let assertionKeys = try AssertionKeys(deployment)
-        let live = try LiveSessions(deployment, keys, reader: configuration.openStore(), writer: writer)
-        let sessions = SessionLife(deployment, live, writer: writer, replay: replay)
-        let bearers = try BearerSessions(deployment, writer) { live.take($0) }
+        let sessions = try SessionService(
+            deployment, keys, reader: configuration.openStore(), writer: writer, replay: replay, log: log)
         let accounts = try Accounts(
-            configuration.logins, deployment, sessions: sessions, bearers: bearers, replay: replay, log: log)
+            configuration.logins, deployment, sessions, writer: writer, replay: replay, log: log)
         let routes = RouteTable(
             prefix: configuration.prefix,
-            Route.open(assertionKeys) + [.time(signedBy: signing.authority)] + accounts.routes)
+            Route.open(assertionKeys) + [.time(signedBy: signing.authority)] + sessions.routes + accounts.routes,
+            legacy: try LegacyRoutes(accounts.services, deployment))
         let service = try Service(
             configuration, log: log, signing: signing, meter: meter, replay: replay,
             adminToken: deployment.folder.adminToken, assertionKeys: assertionKeys, once: once,
             routes: routes
         ) { authorities in
             Gate(
-                authorities: Authorities(authorities), keys: keys, sessions: live, replay: replay, clock: SystemTime())
+                authorities: Authorities(authorities), keys: keys, sessions: sessions.live, replay: replay,
+                clock: SystemTime())
         }
         let meterStore = configuration.openStore()
         defer { meterStore.close() }
@@ -57,8 +59,9 @@ public enum Server {
             once.expire()
             once.forget(at: SystemTime().now)
             attempt(log, "reconcile") { () throws(Fault) in try keys.reconcile() }
+            attempt(log, "sessions") { () throws(Fault) in try sessions.turn() }
             attempt(log, "replay") { () throws(Fault) in
-                try replay.setWindow(keys.longestWindow, lifetime: keys.longestLifetime, now: SystemTime().now)
+                try replay.setWindow(rememberedWindow(keys), lifetime: keys.longestLifetime, now: SystemTime().now)
             }
         }
         service.drain()
@@ -75,7 +78,7 @@ public enum Server {
             FileID(String(decoding: $0, as: UTF8.self))
         }
         var settings = ReplayFile.Settings()
-        settings.window = keys.longestWindow
+        settings.window = rememberedWindow(keys)
         settings.lifetime = keys.longestLifetime
         let file = try ReplayFile(
             path: deployment.folder.replay, expecting: remembered, settings: settings, now: SystemTime().now)
@@ -86,6 +89,11 @@ public enum Server {
             log?.note("replay", "\(file.report.found.rawValue); signatures made up to \(floor) are refused")
         }
         return file
+    }
+
+    /// The longest of the policies' windows, and a refresh's own.
+    private static func rememberedWindow(_ keys: LiveKeys) -> Int {
+        max(keys.longestWindow, Int(RefreshRequest.window))
     }
 
     /// So that a scheme that nobody has used is said to be unused since a day, and not since ever.

@@ -120,13 +120,17 @@ def refused(reason: str) -> tuple[int, dict]:
 
 
 def test_what_is_accepted(attacked):
-    accepted = (200, {"app": "demo", "release": "r_1", "event": "1"})
+    accepted = (200, {"app": "demo", "release": "r_1", "event": "1", "account": None})
     assert attacked.call(attacked.forger.token()) == accepted
     assert attacked.call(attacked.forger.token(of=b"", htm="GET"), "GET", body=b"") == accepted
     long = attacked.forger.token(body_sha256=None, body_sha512=encode(hashlib.sha512(b"amount=1").digest()))
     assert attacked.call(long) == accepted
     now = int(time.time())
     assert attacked.call(attacked.forger.token(iat=now - 58, exp=now + 2)) == accepted
+    status, said = attacked.call(attacked.forger.token(sub="z%C3%BCrich", sid="AAECAwQFBgcICQoLDA0ODw"))
+    assert (status, said["account"]) == (200, "z%C3%BCrich")
+    assert attacked.call(attacked.forger.token(sub=7)) == refused("malformed")
+    assert attacked.call(attacked.forger.token(sub="a", sid=False)) == refused("malformed")
 
 
 def test_another_request(attacked):

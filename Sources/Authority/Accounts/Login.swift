@@ -31,6 +31,12 @@ package final class Login: Sendable {
         _ start: LoginStart, from caller: LoginLimits.Caller, _ receipt: LoginLimits.Receipt, at now: Int64
     ) throws(Refusal) -> LoginAnswer {
         let found = try Login.reading { () throws(Fault) in try record(of: start.binding.account, in: start.app) }
+        #if DEBUG
+            if PlantedFault.earlyReturn, found.account == nil {
+                let random = SystemRandom()
+                return LoginAnswer(loginID: random.bytes(PendingLogins.idCount), ke2: random.bytes(320))
+            }
+        #endif
         guard let parties = start.binding.parties, let context = start.binding.context else {
             throw Refusal(.unavailable, "login: names that OPAQUE cannot bind")
         }
@@ -42,8 +48,9 @@ package final class Login: Sendable {
         } catch {
             throw Refusal(.unavailable, "login: \(error)")
         }
-        let login = PendingLogin(
-            answer, start, account: found.account?.number, credential: found.credential, receipt: receipt)
+        // Nobody can prove the fake record's password; should somebody, it is no account's.
+        let account = found.account?.registration == nil ? nil : found.account?.number
+        let login = PendingLogin(answer, start, account: account, credential: found.credential, receipt: receipt)
         let id = pending.add(login, of: PendingLogin.Holder(caller, start), at: now)
         return LoginAnswer(loginID: id, ke2: login.ke2)
     }

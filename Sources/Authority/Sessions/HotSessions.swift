@@ -8,7 +8,7 @@ struct HotSessions {
     final class Entry: Sendable {
         let token: SessionToken
         let session: Session
-        /// Nil for bearers.
+        /// Nil for bearers, who sign with their release's.
         let key: SigningKey?
 
         init(_ token: SessionToken, _ session: Session, _ key: SigningKey?) {

@@ -57,6 +57,7 @@ struct LiveSession {
             kept = bearer.tokenHash + (bearer.previousTokenHash ?? [])
             flags.insert(.isBearer)
             if bearer.previousTokenHash != nil { flags.insert(.hasPrevious) }
+            // Until the new token is used, the login token before is let in once more.
             if bearer.previousLoginTokenHash != nil { flags.insert(.hasSuccessor) }
         }
         var bytes = InlineArray<73, UInt8>(repeating: 0)
@@ -92,7 +93,7 @@ struct LiveSession {
     /// time this takes tells nothing about one that exists.
     func edition(ofTokenHash hash: Span<UInt8>) -> Session.Edition? {
         guard kind == .bearer, hash.count == 32 else { return nil }
-        if bytes.span.extracting(0..<32).matches(hash) { return .current }
+        if bytes.span.extracting(0..<32).matches(hash) { return hasSuccessor ? .offered : .current }
         return hasPrevious && bytes.span.extracting(32..<64).matches(hash) ? .previous : nil
     }
 }

@@ -12,15 +12,13 @@ extension LiveSessions {
         try follow()
         guard let token = BearerToken(text) else { return nil }
         let shard = shard(of: token.session)
-        guard let (live, ahead) = shard.find(token.session), var edition = live.edition(ofTokenHash: token.hash.span)
+        guard let (live, ahead) = shard.find(token.session), let edition = live.edition(ofTokenHash: token.hash.span)
         else { return nil }
-        guard edition == .current else { return try session(live, edition: edition) }
+        guard edition != .previous else { return try session(live, edition: edition) }
         // Bearers have one epoch, as far as what is kept ready is concerned.
         let place = SessionToken(id: token.session, epoch: 0)
         if let entry = shard.hot(place) { return entry.session }
-        // Its first use says that the answer arrived which it came in.
-        if live.hasSuccessor, ahead == nil { edition = .offered }
-        let entry = HotSessions.Entry(place, try session(live, edition: edition), nil)
+        let entry = HotSessions.Entry(place, try session(live, edition: ahead == nil ? edition : .current), nil)
         shard.keep(entry, of: live, ahead)
         return entry.session
     }
@@ -51,6 +49,4 @@ extension StoredSession.Credentials {
             return .bearer(bearer)
         }
     }
-
-    var isBearer: Bool { if case .bearer = self { true } else { false } }
 }

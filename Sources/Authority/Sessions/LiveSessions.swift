@@ -131,7 +131,7 @@ package final class LiveSessions: SessionSource, @unchecked Sendable {
             guard let row = try store.session(id), row.end == nil,
                 let next = row.credentials.confirmed(confirmation.epoch, at: confirmation.at)
             else { return }
-            _ = try store.swap(id, row.credentials, for: next, at: next.isBearer ? row.used : confirmation.at)
+            _ = try store.swap(id, row.credentials, for: next, at: max(row.used, confirmation.at))
         }
     }
 }

@@ -44,8 +44,7 @@ extension Command {
 }
 
 extension Invocation {
-    fileprivate func count(_ option: String, among range: ClosedRange<Int>, default fallback: Int) throws(Fault) -> Int
-    {
+    func count(_ option: String, among range: ClosedRange<Int>, default fallback: Int) throws(Fault) -> Int {
         guard let text = arguments.value(option) else { return fallback }
         guard let count = Int(text), range.contains(count) else {
             throw Fault(
@@ -76,7 +75,7 @@ extension StoreBench.Reading {
 
 extension Double {
     /// Two digits behind the point.
-    fileprivate var text: String {
+    var text: String {
         let hundredths = Int64((self * 100).rounded())
         let rest = hundredths % 100
         return "\(hundredths / 100).\(rest < 10 ? "0" : "")\(rest)"
@@ -84,7 +83,7 @@ extension Double {
 }
 
 /// A folder that is made for a measurement and removed behind it.
-private struct BenchFolder {
+struct BenchFolder {
     let path: String
 
     init(in parent: String) throws(Fault) {

@@ -32,6 +32,7 @@ extension Command {
         let (origin, _) = try Origin.split(profile.url)
         var draft = try draft(run, to: origin)
         let scheme = try run.schemeName(default: profile.scheme)
+        var clockOffset: Int64 = 0
         if scheme == .messageSignatures, profile.scheme == scheme {
             let shown = ShownAnswer { Answer(run, .toVerify, showing: .refusalsLast) }
             let desk = try ClientDesk(name: name, folder: folder, profile, key, shown: shown)
@@ -41,12 +42,13 @@ extension Command {
             if !run.arguments.has("dry-run") {
                 return try ReleaseRequest(run: run, desk: desk, shown: shown).send(draft)
             }
+            clockOffset = try desk.state().clockOffset
         }
         var credentials = Credentials(
             keyID: profile.keyID, key: key, platform: profile.platform, version: profile.version,
             timezoneOffset: profile.timezoneOffset)
         Signing.setScope(of: &credentials, run)
-        try Signing.sign(&draft, scheme, credentials, at: run.now, nonce: Nonce.make(for: scheme))
+        try Signing.sign(&draft, scheme, credentials, at: run.now + clockOffset, nonce: Nonce.make(for: scheme))
         if run.arguments.has("dry-run") { return try show(draft, run) }
         let trust = Transfer.Trust(pins: profile.pins, certificates: profile.certificates)
         let answer = Answer(run, scheme == .messageSignatures ? .toVerify : .beginning)

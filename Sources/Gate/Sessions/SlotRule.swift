@@ -6,14 +6,16 @@ package enum SlotRule: Sendable, Equatable {
     /// 1 or more; the oldest is ended for the newest.
     case limit(Int)
     case unlimited
+}
 
-    /// As policies spell it.
-    package var text: String {
+extension SlotRule: CustomStringConvertible {
+    /// As policies and answers spell it.
+    package var description: String {
         switch self {
         case .single: "single"
         case .perPlatform: "per-platform"
         case .perDeviceClass: "per-device-class"
-        case .limit(let limit): "limit(\(limit))"
+        case .limit(let most): "limit(\(most))"
         case .unlimited: "unlimited"
         }
     }

@@ -10,7 +10,7 @@ final class Accounts {
 
     /// Starts the threads that compute.
     init(
-        _ settings: LoginSettings, _ deployment: Deployment, sessions: SessionLife, bearers: BearerSessions,
+        _ settings: LoginSettings, _ deployment: Deployment, _ sessions: SessionService, writer: any StoreWriter,
         replay: ReplayFile, log: EventLog?, clock: any TimeSource = SystemTime()
     ) throws(Fault) {
         let cores = max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
@@ -18,13 +18,14 @@ final class Accounts {
         let pending = PendingLogins(capacity: settings.pending)
         keeper = try LimitKeeper(deployment.folder, settings.rules, pending: pending, log: log, clock: clock)
         services = AccountServices(
-            login: Login(keys, reading: sessions.reader, pending: pending),
+            login: Login(keys, reading: sessions.life.reader, pending: pending),
             signUps: Registration(keys, for: .signUp), passwordChanges: Registration(keys, for: .passwordChange),
-            enrolment: Enrolment(sessions), limits: keeper.limits,
-            steps: try HashingPool(.init(workers: cores, queue: settings.queue)),
+            enrolment: Enrolment(sessions.life), limits: keeper.limits,
+            steps: try HashingPool(.init(workers: cores, queue: settings.queue, patience: 5_000)),
             passwords: try HashingPool(
                 .init(workers: settings.hashes ?? max(1, cores / 2), queue: settings.hashQueue)),
-            replay: replay, sessions: sessions, bearers: bearers)
+            replay: replay, sessions: sessions,
+            bearers: try BearerSessions(deployment, writer) { sessions.live.take($0) })
     }
 
     var routes: [Route] {

@@ -25,6 +25,10 @@ enum Assertion {
         claims.add("platform", release.platform)
         claims.add("version", release.version)
         claims.add("scheme", release.scheme.rawValue)
+        if let session = caller.session {
+            claims.add("sub", session.account.subject)
+            claims.add("sid", session.id.description)
+        }
         claims.add("iat", Int(now))
         claims.add("exp", Int(now + lifetime))
         claims.add("jti", event.bytes.span)

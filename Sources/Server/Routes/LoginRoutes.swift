@@ -49,13 +49,6 @@ struct LoginRoutes: Sendable {
             throw Login.wrong
         }
         services.refund(proved.receipt, at: call.now)
-        let opened = try await services.sessions.open(proved, from: release, at: call.now)
-        return RouteAnswer(
-            [
-                "account": .string(proved.account.name.description), "session": .string(opened.token.id.description),
-                "token": .string(opened.token.description), "epoch": .integer(Int64(opened.token.epoch)),
-                "expires": .integer(opened.expires), "idle": .integer(opened.idleEnd),
-                "slots": .string(opened.slots.text),
-            ], signer: opened.signer)
+        return try await services.sessions.open(proved, for: call, of: release)
     }
 }

@@ -52,7 +52,7 @@ struct PasswordLoginRoute: Sendable {
             "account": .string(holder.name.description), "session": .string(grant.session.description),
             "token": .string(grant.token.text), "login_token": .string(grant.loginToken.text),
             "expires": .integer(grant.expires), "idle": .integer(grant.idle),
-            "slots": .string(release.policy.slots.text),
+            "slots": .string(release.policy.slots.description),
         ])
     }
 

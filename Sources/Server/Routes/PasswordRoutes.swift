@@ -80,8 +80,8 @@ extension AccountServices {
     /// What the session's device began with, and whose it is.
     fileprivate func binding(of session: Session, from release: ReleaseKey) throws(Refusal) -> LoginBinding {
         do throws(Fault) {
-            guard let account = try sessions.reader.account(session.account.number),
-                let stored = try sessions.reader.session(session.id),
+            guard let account = try sessions.life.reader.account(session.account.number),
+                let stored = try sessions.life.reader.session(session.id),
                 case .device(let credentials) = stored.credentials,
                 let signingKey = P256Point(credentials.signingKey),
                 let agreementKey = P256Point(credentials.agreementKey), let name = Device.Name(stored.deviceName)

@@ -10,7 +10,7 @@ import Testing
 @Suite struct RefreshForgeryTests {
     @Test("each part of the transcript is bound by both signatures")
     func parts() async throws {
-        let scene = try SessionScene()
+        let scene = try SessionScene(["slots=unlimited"])
         let account = try scene.addAccount("alice")
         let session = try await scene.signIn(account)
         let other = try await scene.signIn(account, from: "r_android")

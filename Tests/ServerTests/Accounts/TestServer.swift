@@ -73,13 +73,14 @@ final class TestServer {
         let replay = try ReplayFile(path: data.replay, expecting: nil, now: now - 3_600)
         let keys = try LiveKeys(deployment)
         let writer = DirectWriter(store: store)
-        let live = try LiveSessions(deployment, keys, reader: SQLiteStore(path: data.database), writer: writer)
-        let sessions = SessionLife(deployment, live, writer: writer, replay: replay)
-        let bearers = try BearerSessions(deployment, writer) { live.take($0) }
+        let sessions = try SessionService(
+            deployment, keys, reader: SQLiteStore(path: data.database), writer: writer, replay: replay, log: nil,
+            clock: clock)
         gate = Gate(
-            authorities: Authorities([TestServer.authority]), keys: keys, sessions: live, replay: replay, clock: clock)
+            authorities: Authorities([TestServer.authority]), keys: keys, sessions: sessions.live, replay: replay,
+            clock: clock)
         accounts = try Accounts(
-            logins, deployment, sessions: sessions, bearers: bearers, replay: replay, log: nil, clock: clock)
+            logins, deployment, sessions, writer: writer, replay: replay, log: nil, clock: clock)
         routes = RouteTable(prefix: "/countersign/v1", accounts.routes)
     }
 

@@ -1,0 +1,130 @@
+"""Asks whether the time that a login takes tells if there is such an account: login/start, and a finish that fails, over real
+HTTP on loopback, for names with and without an account in random order. Welch's t-test on the two classes' times; and the
+same on a build that answers names without an account at once, which must be seen. script/enumeration starts it.
+"""
+
+import argparse
+import base64
+import gc
+import json
+import math
+import os
+import pathlib
+import random
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "Tests/Support"))
+LIMIT = 4.5
+# As dudect does, the slowest are cropped, over both classes at once: they are the machine's interruptions.
+CROPPED = 0.1
+ACCOUNTS = 8
+
+
+def text(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).decode().rstrip("=")
+
+
+# The generator of ristretto255 (RFC 9496, appendix A.1): what a server computes does not depend on which element it is given.
+ELEMENT = bytes.fromhex("e2f2ae0a6abc4e71a884a961c500515f58e30b6aa582dd8db6a65945e08d2d76")
+POINT = b"\4" + bytes(64)
+
+
+def start_body(name: str) -> bytes:
+    device = {"signing_key": text(POINT), "agreement_key": text(POINT), "class": "phone", "name": "measure"}
+    return json.dumps({"account": name, "ke1": text(ELEMENT + os.urandom(32) + ELEMENT), "device": device}).encode()
+
+
+def finish_body(login_id: str) -> bytes:
+    return json.dumps({"login_id": login_id, "ke3": text(os.urandom(64)), "signature": text(os.urandom(64)),
+                       "mac": text(os.urandom(32))}).encode()
+
+
+def timed(connection, request: bytes) -> tuple[float, object]:
+    began = time.perf_counter_ns()
+    connection.send(request)
+    answer = connection.answer()
+    return (time.perf_counter_ns() - began) / 1000, answer
+
+
+def measure(gateway, key, pairs: int) -> dict[str, dict[str, list[float]]]:
+    """Microseconds of each step, for known and unknown names; one pair after the other, in random order."""
+    times = {step: {"known": [], "unknown": []} for step in ("login/start", "login/finish")}
+    prefix = "/countersign/v1/"
+    shapes = set()
+    with gateway.connect() as connection:
+        for turn in range(-50, pairs):
+            kinds = ["known", "unknown"]
+            random.shuffle(kinds)
+            for kind in kinds:
+                # As long for both; another one each time, as strangers would ask.
+                name = f"{'member' if kind == 'known' else 'nobody'}{random.randrange(ACCOUNTS)}"
+                first, begun = timed(connection, key.request("POST", prefix + "login/start", start_body(name)))
+                assert begun.status == 200, begun.body
+                login_id = json.loads(begun.body)["login_id"]
+                second, ended = timed(connection, key.request("POST", prefix + "login/finish", finish_body(login_id)))
+                assert ended.status == 401 and b"wrong-credentials" in ended.body, ended.body
+                shapes.add((len(begun.body), len(ended.body)))
+                # The first ones warm up caches and statements.
+                if turn >= 0:
+                    times["login/start"][kind].append(first)
+                    times["login/finish"][kind].append(second)
+    assert len(shapes) == 1, f"answers differ in length: {shapes}"
+    return times
+
+
+def welch(known: list[float], unknown: list[float]) -> float:
+    ceiling = sorted(known + unknown)[int((len(known) + len(unknown)) * (1 - CROPPED))]
+    kept = [[value for value in values if value < ceiling] for values in (known, unknown)]
+    means = [sum(values) / len(values) for values in kept]
+    errors = [sum((value - mean) ** 2 for value in values) / (len(values) - 1) / len(values)
+              for values, mean in zip(kept, means)]
+    return abs(means[0] - means[1]) / math.sqrt(sum(errors))
+
+
+def median(values: list[float]) -> float:
+    return sorted(values)[len(values) // 2]
+
+
+def run(pairs: int, planted: bool) -> dict[str, float]:
+    # Which binary is started is read when the module is: one process measures one build.
+    from gateway import Gateway
+
+    environment = {"COUNTERSIGN_PLANTED_EARLY_RETURN": "1"} if planted else {}
+    generous = [part for kind in ("account", "address", "device") for part in (f"--login-{kind}", "1000000/1s")]
+    with tempfile.TemporaryDirectory() as folder:
+        gateway = Gateway(pathlib.Path(folder), "--tls", "off", "--log", "off", *generous, environment=environment)
+        gateway.add_app()
+        for number in range(ACCOUNTS):
+            gateway.admin("account", "add", "demo", f"member{number}", "--password-stdin", stdin=f"password {number}\n")
+        with gateway:
+            key = gateway.add_release()
+            gc.collect()
+            gc.disable()
+            times = measure(gateway, key, pairs)
+    found = {}
+    for step, kinds in times.items():
+        found[step] = welch(kinds["known"], kinds["unknown"])
+        print(f"measured {'planted early return' if planted else 'release build'}: {step}: known "
+              f"{median(kinds['known']):.1f} µs, unknown {median(kinds['unknown']):.1f} µs (medians), "
+              f"|t| = {found[step]:.2f} over {pairs} each", flush=True)
+    return found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--pairs", type=int, default=20_000)
+    parser.add_argument("--planted", action="store_true", help="the debug build with the planted fault")
+    parser.add_argument("--show", action="store_true", help="print, and judge nothing")
+    options = parser.parse_args()
+    found = run(options.pairs, options.planted)
+    if options.show:
+        return 0
+    if options.planted:
+        return 0 if found["login/start"] > LIMIT else 1
+    return 0 if max(found.values()) < LIMIT else 1
+
+
+sys.exit(main())

@@ -1,0 +1,75 @@
+import CountersignAuthority
+import CountersignGate
+import CountersignHandshake
+import CountersignOpaque
+import CountersignSeal
+import CountersignWire
+
+/// One user of the logins that are measured: what he computes is his own device's work, so his password is stretched as little
+/// as can be. Used by one thread at a time.
+final class BenchClient: @unchecked Sendable {
+    let name: AccountName
+    private let app: AppName
+    private let binding: LoginBinding
+    private let signing: PrivateKey
+    private let password: Password
+    private let stretching: KeyStretching
+    private var login: ClientLogin?
+
+    init(_ number: Int, of app: AppName, _ release: String) throws(Fault) {
+        do {
+            name = try AccountName(normalizing: "account-\(number)")
+            signing = try PrivateKey(random: .ecdsaP256)
+            let agreement = try AgreementKey().publicPoint
+            guard let password = Password(Secret(random: 16)),
+                let point = P256Point(subjectPublicKeyInfo: signing.publicKey.der), let label = Device.Name("bench"),
+                let stretching = KeyStretching.argon2id(
+                    memory: 8, passes: 1, lanes: 1, salt: [UInt8](repeating: 0, count: 16))
+            else { throw Fault(.failed, "bench: no device") }
+            self.app = app
+            self.password = password
+            self.stretching = stretching
+            binding = LoginBinding(
+                app: app.description, account: name, release: release,
+                device: Device(signingKey: point, agreementKey: agreement, kind: .phone, name: label))
+        } catch {
+            throw Fault(.failed, "bench: \(error)")
+        }
+    }
+
+    /// A registration as the server keeps it.
+    func register(_ registration: Registration, at now: Int64) throws -> StoredRegistration {
+        let client = try ClientRegistration(password)
+        let begun = try registration.start(client.request.bytes, of: name, in: app, at: now)
+        guard let parties = binding.parties else { throw Fault(.failed, "bench: no parties") }
+        let registered = try client.finish(
+            try RegistrationResponse(begun.response), as: parties, stretching: stretching)
+        let purpose = SealedRegistration.purpose(app: app.description, account: name, handle: begun.handle)
+        let sealed = SealedBox.seal(registered.record.bytes, to: begun.registrationKey, for: purpose)
+        return try registration.finish(sealed ?? [], handle: begun.handle, of: name, in: app, at: now)
+    }
+
+    /// What a login begins with.
+    func begin() throws -> LoginStart {
+        let login = try ClientLogin(password)
+        let start = try LoginStart(login.ke1.bytes, binding, of: app)
+        self.login = consume login
+        return start
+    }
+
+    /// What it ends with.
+    func end(_ answer: LoginAnswer) throws -> LoginFinish {
+        guard let login = login.take(), let parties = binding.parties, let context = binding.context else {
+            throw Fault(.failed, "bench: no login was begun")
+        }
+        let ke1 = login.ke1.bytes
+        let proof = try login.finish(try KE2(answer.ke2), as: parties, context: context, stretching: stretching)
+        let keys = LoginKeys(sessionKey: proof.sessionKey)
+        let transcript = binding.finishTranscript(
+            .login, loginID: answer.loginID, ke1: ke1, ke2: answer.ke2, ke3: proof.ke3.bytes)
+        let signature = signing.sign(transcript.span) ?? []
+        let mac = keys.finish.authenticate((transcript + signature).span)
+        return LoginFinish(
+            loginID: answer.loginID, ke3: proof.ke3.bytes, signature: signature, mac: mac.indices.map { mac[$0] })
+    }
+}

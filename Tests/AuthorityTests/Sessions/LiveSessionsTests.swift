@@ -1,0 +1,168 @@
+import CSQLite
+import CountersignGate
+import CountersignHandshake
+import CountersignSQLite
+import CountersignSchemes
+import CountersignWire
+import Testing
+
+@testable import CountersignAuthority
+
+@Suite struct LiveSessionsTests {
+    @Test("a revocation by a command is seen by the very next request")
+    func revocation() async throws {
+        let scene = try SessionScene()
+        let session = try await scene.signIn(scene.addAccount("alice"))
+        #expect(try await scene.refusal(of: session) == nil)
+        let admin = try AuthorityTests.deployment(scene.folder.data)
+        let draft = admin.recording(.sessionRevoke, .session(session.token.id, of: scene.app))
+        _ = try admin.store.end(.one(session.token.id), SessionEnd(.revoked, at: scene.now), recording: draft)
+        admin.generation.advance()
+        #expect(try await scene.refusal(of: session)?.ended == Refusal.Ended(reason: "revoked", at: scene.now))
+    }
+
+    @Test("the one whose slot was taken is told by what and when")
+    func replaced() async throws {
+        let scene = try SessionScene(["slots=single"])
+        let account = try scene.addAccount("alice")
+        let session = try await scene.signIn(account)
+        scene.clock.now += 7
+        let other = try await scene.signIn(account, TestDevice(.tablet))
+        #expect(
+            try await scene.refusal(of: session)?.ended
+                == Refusal.Ended(reason: "replaced", at: scene.now, by: "tablet"))
+        #expect(try await scene.refusal(of: other) == nil)
+    }
+
+    @Test("what a restart finds in the store is what was there")
+    func restart() async throws {
+        let scene = try SessionScene(["slots=unlimited"])
+        let account = try scene.addAccount("alice")
+        var renewed = try await scene.signIn(account)
+        let left = renewed
+        let ended = try await scene.signIn(account)
+        let offered = try await scene.signIn(account)
+        try await scene.refresh(&renewed)
+        #expect(try await scene.refusal(of: renewed) == nil)
+        try await scene.life.end(.one(ended.token.id), SessionEnd(.signedOut, at: scene.now))
+        var next = offered
+        try await scene.refresh(&next)
+
+        let path = scene.deployment.folder.database
+        let live = try LiveSessions(
+            scene.deployment, scene.keys, reader: SQLiteStore(path: path), writer: scene.writer)
+        #expect(live.counts == (3, 1))
+        #expect(try live.find(renewed.token)?.0.edition == .current)
+        #expect(try live.find(left.token)?.0.edition == .previous)
+        #expect(try live.find(left.token)?.0.expires == scene.now + LiveSessions.grace)
+        #expect(try live.find(ended.token)?.0.end?.reason == .signedOut)
+        #expect(try live.find(offered.token)?.0.edition == .current)
+        #expect(try live.find(next.token)?.0.edition == .offered)
+        #expect(try live.find(next.token)?.1.secret.copied == next.key.secret.copied)
+        #expect(try live.find(SessionToken(id: next.token.id, epoch: 9)) == nil)
+    }
+
+    @Test("a row whose seal does not open closes that session, and no other")
+    func alteredRow() async throws {
+        let scene = try SessionScene(["slots=unlimited"])
+        let account = try scene.addAccount("alice")
+        let (altered, whole) = (try await scene.signIn(account), try await scene.signIn(account))
+        try scene.execute(
+            "UPDATE session SET sealed_root = (SELECT sealed_root FROM session WHERE id = x'\(hex(whole.token.id))') "
+                + "WHERE id = x'\(hex(altered.token.id))'")
+        let live = try LiveSessions(
+            scene.deployment, scene.keys, reader: SQLiteStore(path: scene.deployment.folder.database),
+            writer: scene.writer)
+        #expect(try live.find(whole.token) != nil)
+        #expect(throws: Fault.self) { try live.find(altered.token) }
+    }
+
+    @Test("idle sessions end, and ended ones are forgotten after thirty days")
+    func upkeep() async throws {
+        let scene = try SessionScene(["session-idle=1h", "slots=unlimited"])
+        let account = try scene.addAccount("alice")
+        let idle = try await scene.signIn(account)
+        scene.clock.now += 1_800
+        let used = try await scene.signIn(account)
+        scene.clock.now += 1_801
+        try await scene.life.upkeep(at: scene.now)
+        #expect(try scene.row(idle.token.id).end == SessionEnd(.expired, at: scene.now))
+        #expect(try scene.row(used.token.id).end == nil)
+        #expect(try await scene.refusal(of: idle)?.ended?.reason == "expired")
+        scene.clock.now += SessionLife.remembrance
+        try await scene.life.upkeep(at: scene.now)
+        #expect(try scene.live.find(idle.token) != nil, "thirty days are not over")
+        scene.clock.now += 1
+        try await scene.life.upkeep(at: scene.now)
+        #expect(try scene.live.find(idle.token) == nil)
+        #expect(try scene.deployment.store.session(idle.token.id) == nil)
+        #expect(try await scene.refusal(of: idle)?.code == .unknownKey)
+    }
+
+    @Test("a store that fails closes the gate to sessions once something may have changed")
+    func failingStore() async throws {
+        let scene = try SessionScene()
+        let session = try await scene.signIn(scene.addAccount("alice"))
+        let store = FailingStore(SQLiteStore(path: scene.deployment.folder.database))
+        let live = try LiveSessions(scene.deployment, scene.keys, reader: store, writer: scene.writer)
+        #expect(try live.find(session.token) != nil)
+        store.fails = true
+        #expect(try live.find(session.token) != nil, "unchanged, so memory answers")
+        scene.deployment.generation.advance()
+        #expect(throws: Fault.self) { try live.find(session.token) }
+        store.fails = false
+        #expect(try live.find(session.token) != nil)
+    }
+
+    @Test("a policy's token lifetime is the next request's")
+    func lifetime() async throws {
+        let scene = try SessionScene()
+        let session = try await scene.signIn(scene.addAccount("alice"))
+        scene.clock.now += 7_199
+        #expect(try await scene.refusal(of: session) == nil)
+        scene.clock.now += 1
+        #expect(try await scene.refusal(of: session)?.code == .tokenExpired)
+        try scene.deployment.setPolicy(["token-lifetime=3h"], of: scene.app)
+        #expect(try await scene.refusal(of: session) == nil)
+    }
+
+    @Test("a login that was overtaken by a change of its account begins nothing")
+    func overtaken() async throws {
+        let scene = try SessionScene()
+        let account = try scene.addAccount("alice")
+        let draft = scene.deployment.recording(.accountLock, .account(account.name, of: scene.app))
+        _ = try scene.deployment.store.change(account.number, if: .anything, .lock, at: scene.now, recording: draft)
+        let refusal = await #expect(throws: Refusal.self) { try await scene.signIn(account) }
+        #expect(refusal?.code == .wrongCredentials)
+        #expect(scene.live.counts == (0, 0))
+    }
+
+    private func hex(_ id: SessionID) -> String { Hex.encode(id.bytes.span) }
+}
+
+extension SessionScene {
+    /// As somebody would who can write in the database.
+    fileprivate func execute(_ sql: String) throws {
+        var database: OpaquePointer?
+        try #require(sqlite3_open(deployment.folder.database, &database) == SQLITE_OK)
+        defer { sqlite3_close(database) }
+        try #require(sqlite3_exec(database, sql, nil, nil, nil) == SQLITE_OK)
+        try #require(sqlite3_changes(database) == 1)
+    }
+}
+
+@Suite struct AccountIdentityTests {
+    @Test(
+        "what the backend is told of a name",
+        arguments: [
+            ("alice", nil, "alice"), ("alice@example.com", nil, "alice@example.com"), ("a b", nil, "a%20b"),
+            ("50%", nil, "50%25"), ("zürich", nil, "z%C3%BCrich"), ("42", nil, "%342"), ("42a", nil, "42a"),
+            ("alice", 42, "42"),
+        ] as [(String, Int64?, String)])
+    func subject(_ row: (name: String, userID: Int64?, subject: String)) throws {
+        let app = try #require(AppName("demo"))
+        let account = Account(
+            number: 7, app: app, name: try AccountName(normalizing: row.name), userID: row.userID, created: 1)
+        #expect(AccountIdentity(account) == AccountIdentity(number: 7, subject: row.subject))
+    }
+}

@@ -1,0 +1,97 @@
+import CountersignGate
+import CountersignHandshake
+import CountersignWire
+import Testing
+
+@testable import CountersignAuthority
+
+/// What happens at once: of all that may come first, one does, and the others see it.
+@Suite struct SessionRaceTests {
+    @Test("fifty refreshes at once: one successor, and nobody is signed out")
+    func manyRefreshes() async throws {
+        let scene = try SessionScene()
+        var session = try await scene.signIn(scene.addAccount("alice"))
+        for round in 0..<rounds(200, short: 6) {
+            let left = session
+            // One attempt that is sent again and again, as a client does; or one each, as of clients that share a vault.
+            let shared = round.isMultiple(of: 2) ? scene.newAttempt() : nil
+            let answers = try await withThrowingTaskGroup(of: RenewedSession.self) { group in
+                for number in 0..<50 {
+                    let time = scene.now - 25 + Int64(number)
+                    group.addTask { try await scene.answer(to: left, attempt: shared, time: time) }
+                }
+                return try await group.reduce(into: []) { $0.append($1) }
+            }
+            #expect(answers.count == 50)
+            #expect(Set(answers.map(\.ephemeral)).count == 1, "one successor")
+            session.adopt(try #require(answers.first))
+            #expect(try await scene.refusal(of: session) == nil)
+            #expect(try scene.row(session.token.id).end == nil)
+            scene.clock.now += 200
+        }
+    }
+
+    @Test(
+        "a refresh against an end: whoever comes first, nothing survives", arguments: ["logout", "revoke", "disable"])
+    func refreshAgainstEnd(_ kind: String) async throws {
+        let scene = try SessionScene(["slots=unlimited"])
+        var refreshes = 0
+        for round in 0..<rounds(1_000, short: 25) {
+            let account = try scene.addAccount("account-\(round)")
+            let session = try await scene.signIn(account)
+            async let renewing = scene.answer(to: session)
+            async let ending: Void = scene.end(session, of: account, kind)
+            try await ending
+            var survivors = [session]
+            do {
+                var next = session
+                next.adopt(try await renewing)
+                survivors.append(next)
+                refreshes += 1
+            } catch let refusal as Refusal {
+                #expect(refusal.code == .sessionEnded)
+            }
+            for survivor in survivors {
+                #expect(try await scene.refusal(of: survivor)?.code == .sessionEnded, "\(survivor.token)")
+            }
+            let late = await #expect(throws: Refusal.self) { try await scene.answer(to: session) }
+            #expect(late?.code == .sessionEnded)
+        }
+        print("measured: \(kind): the refresh came first in \(refreshes) of \(rounds(1_000, short: 25)) rounds")
+    }
+
+    @Test("two logins at once, one slot: one session lives")
+    func twoLogins() async throws {
+        let scene = try SessionScene(["slots=single"])
+        let account = try scene.addAccount("alice")
+        for _ in 0..<rounds(500, short: 20) {
+            async let first = scene.signIn(account)
+            async let second = scene.signIn(account, TestDevice(.tablet))
+            let sessions = try await [first, second]
+            var alive = 0
+            for session in sessions {
+                let refusal = try await scene.refusal(of: session)
+                if refusal == nil { alive += 1 } else { #expect(refusal?.ended?.reason == "replaced") }
+            }
+            #expect(alive == 1)
+            #expect(try scene.life.readLive(of: account.number).count == 1)
+        }
+    }
+}
+
+extension SessionScene {
+    fileprivate func end(_ session: TestSession, of account: Account, _ kind: String) async throws {
+        switch kind {
+        case "logout": try await life.end(.one(session.token.id), SessionEnd(.signedOut, at: now))
+        case "revoke":
+            // By a command, which is another process: it writes by itself and counts the generation up.
+            let draft = deployment.recording(.sessionRevoke, .session(session.token.id, of: app))
+            _ = try deployment.store.end(.one(session.token.id), SessionEnd(.revoked, at: now), recording: draft)
+            deployment.generation.advance()
+        default:
+            let draft = deployment.recording(.accountLock, .account(account.name, of: app))
+            _ = try deployment.store.change(account.number, if: .anything, .lock, at: now, recording: draft)
+            deployment.generation.advance()
+        }
+    }
+}

@@ -1,0 +1,154 @@
+"""A client whose clock is wrong: refused as `stale`, it learns the time from the authority's signed word, and from nothing else."""
+
+import json
+import re
+import socket
+import threading
+import time
+
+import pytest
+
+from gateway import Gateway, run
+from wire import Closed, Reader
+
+SHIFTS = {"+1s": 1, "-1s": -1, "+5m": 300, "-5m": -300, "+1h": 3600, "-1h": -3600, "-1d": -86_400}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    with Gateway(tmp_path_factory.mktemp("clock"), "--tls", "off") as running:
+        running.add_app("demo")
+        running.made = json.loads(running.admin("release", "add", "demo", "--platform", "cli", "--version", "1", "--json").out)
+        yield running
+
+
+class Client:
+    """A profile, and commands under a clock that is off by `shift`."""
+
+    def __init__(self, place: Gateway, folder, shift: str, *, port: int | None = None, knows_key: bool = True):
+        self.place, self.path, self.shift = place, folder / "profile", shift
+        more = ("--authority-key", place.made["authority_key"]) if knows_key else ()
+        done = run("profile", "add", self.path, "--url", f"http://127.0.0.1:{port or place.port}", "--key-id",
+                   place.made["key_id"], "--secret-stdin", *more, stdin=place.made["secret"])
+        assert done.returncode == 0, done.err
+
+    def __call__(self, *options: object):
+        return run("request", "--profile", self.path, *options, prefix=("faketime", "-f", self.shift))
+
+    def created(self) -> int:
+        """The time that it signs with."""
+        return int(re.search(r"created=(\d+)", self("--dry-run", "/").out)[1])
+
+
+def codes(place: Gateway, path: str, count: int) -> list[str]:
+    """What the log says of requests for `path`, once it has so many."""
+    deadline = time.monotonic() + 5
+    while True:
+        found = [event["code"] for event in place.events() if event.get("path") == path]
+        if len(found) >= count or time.monotonic() > deadline:
+            return found
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("shift", SHIFTS)
+def test_it_learns_and_is_let_in(place, tmp_path, shift):
+    client, path = Client(place, tmp_path, shift), f"/learn{shift}".replace("+", "p")
+    assert abs(client.created() - time.time() - SHIFTS[shift]) < 1.5, "the clock was not shifted"
+    done = client(path)
+    assert done.returncode == 0, done.err
+    assert json.loads(done.out)["target"] == path, "only the last answer is shown"
+    is_refused = abs(SHIFTS[shift]) > 60
+    assert codes(place, path, 2 if is_refused else 1) == (["stale", "ok"] if is_refused else ["ok"])
+    if is_refused:
+        assert "clock" in done.err
+        # It is kept: the next call is right at once.
+        assert client(path + "2").returncode == 0
+        assert codes(place, path + "2", 1) == ["ok"]
+
+
+def test_what_may_have_been_done_is_not_sent_again(place, tmp_path):
+    client = Client(place, tmp_path, "+1h")
+    done = client("-d", "amount=1", "/pay-plain")
+    assert done.returncode == 1 and json.loads(done.out)["code"] == "stale"
+    assert codes(place, "/pay-plain", 1) == ["stale"]
+    # It has learnt all the same; who sends it again is the user.
+    assert client("-d", "amount=1", "/pay-plain").returncode == 0
+
+
+def test_what_is_done_once_is_sent_again(place, tmp_path):
+    client = Client(place, tmp_path, "-1h")
+    done = client("-d", "amount=1", "-H", "Idempotency-Key: k-1", "/pay-keyed")
+    assert done.returncode == 0 and codes(place, "/pay-keyed", 2) == ["stale", "ok"]
+
+
+def test_without_the_authoritys_key_nobody_is_believed(place, tmp_path):
+    client = Client(place, tmp_path, "+1h", knows_key=False)
+    for _ in range(2):
+        done = client("/unbelieved")
+        assert done.returncode == 1 and json.loads(done.out)["code"] == "stale"
+    assert codes(place, "/unbelieved", 2) == ["stale", "stale"]
+
+
+class Middle:
+    """Between client and gateway: passes each exchange through `change`, which may alter the answer or keep it waiting."""
+
+    def __init__(self, gateway: Gateway, port: int, change):
+        self.gateway, self.change, self.passed = gateway, change, 0
+        self.listener = socket.create_server(("127.0.0.1", port))
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self) -> None:
+        while True:
+            sock, _ = self.listener.accept()
+            try:
+                reader = Reader(sock)
+                start, fields = reader.head()
+                # The client signs for the name that it calls; the gateway answers for that of the middle too.
+                data = "\r\n".join([start] + [f"{name}: {value}" for name, value in fields]) + "\r\n\r\n"
+                answer = self.gateway.send(data.encode())
+                self.passed += 1
+                head, body = self.change(answer)
+                sock.sendall(head.encode() + body)
+            except (Closed, OSError):
+                pass
+            finally:
+                sock.close()
+
+
+def wire(answer) -> tuple[str, bytes]:
+    lines = [f"HTTP/1.1 {answer.status} X"] + [f"{name}: {value}" for name, value in answer.fields]
+    return "\r\n".join(lines) + "\r\n\r\n", answer.body
+
+
+def late(answer) -> tuple[str, bytes]:
+    time.sleep(5.5)
+    return wire(answer)
+
+
+def forged(answer) -> tuple[str, bytes]:
+    """Another time, under the signature of the true one."""
+    told = json.loads(answer.body)
+    answer.body = json.dumps({**told, "time": told["time"] + 1_000_000}).encode()
+    answer.fields = [(name, str(len(answer.body)) if name == "content-length" else value) for name, value in answer.fields]
+    return wire(answer)
+
+
+def stripped(answer) -> tuple[str, bytes]:
+    answer.fields = [(name, value) for name, value in answer.fields if name not in ("signature", "signature-input")]
+    return wire(answer)
+
+
+@pytest.mark.parametrize("change", [late, forged, stripped])
+def test_who_stands_in_between_does_not_set_the_clock(tmp_path, change):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    with Gateway(tmp_path, "--tls", "off", "--authority", f"127.0.0.1:{port}") as place:
+        place.add_app("demo")
+        place.made = json.loads(place.admin("release", "add", "demo", "--platform", "cli", "--version", "1", "--json").out)
+        middle = Middle(place, port, change)
+        client = Client(place, tmp_path, "+1h", port=port)
+        before = client.created()
+        done = client("/between")
+        assert done.returncode == 1, done.out
+        assert middle.passed == 1, "it was sent once, and not again"
+        assert abs(client.created() - before) < 30, "nothing was learnt"
