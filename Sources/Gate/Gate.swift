@@ -5,7 +5,7 @@ import CountersignWire
 ///
 /// One gate for each event loop is fastest; sharing one is safe.
 package final class Gate: Sendable {
-    private let authorities: Authorities
+    let authorities: Authorities
     let schemes: Registry
     let keys: KeyRing
     private let replay: any ReplayGuard
