@@ -66,9 +66,8 @@ def test_each_rung(old, rung):
     assert answer["userId"] == 100 + RUNGS.index(rung)
     assert re.fullmatch(r"b_[A-Za-z0-9_-]{43}", answer["token"]) and re.fullmatch(r"l_[A-Za-z0-9_-]{43}", answer["loginToken"])
     assert answer["expiresIn"] == 7200
-    for other in RUNGS:
-        if other != rung and kept(other, PASSWORD, SALT, KEY) != kept(rung, PASSWORD, SALT, KEY):
-            assert old.client.log_in(other, f"user-{rung}", sent(other, PASSWORD, SALT, KEY)) == {"userId": 0}
+    other = RUNGS[(RUNGS.index(rung) + 2) % len(RUNGS)]
+    assert old.client.log_in(other, f"user-{rung}", sent(other, PASSWORD, SALT, KEY)) == {"userId": 0}, "another rung's value"
 
 
 def test_a_plus_that_arrives_as_a_space(old):
