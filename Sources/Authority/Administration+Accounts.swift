@@ -1,4 +1,6 @@
 import CountersignGate
+import CountersignSchemes
+import CountersignSeal
 import CountersignWire
 
 /// What administrators do to accounts and sessions. Each is durable, and seen by a running server, once it returns.
@@ -9,6 +11,36 @@ extension Deployment {
             throw Fault(.failed, "account \(name): \(app) has none of that name")
         }
         return account
+    }
+
+    /// One whose clients still send its password by a rung of the ladder. What the rung needs is kept wrapped; the password is
+    /// not. Computes a slow hash.
+    package func addLegacyAccount(
+        _ name: AccountName, of app: AppName, on rung: Rung, password: Secret, userID: Int64? = nil, at now: Int64
+    ) throws(Fault) -> Account {
+        let app = try self.app(app)
+        var draft = AccountDraft(app: app.name, name: name, userID: userID, created: now)
+        let settings = try ladder(of: app, try app.policy())
+        let kept: Secret
+        do throws(LadderSettings.Missing) {
+            kept = try LoginLadder.kept(password, on: rung, settings)
+        } catch {
+            throw Fault(.failed, "account \(name): \(error)")
+        }
+        do throws(PasswordHash.OutOfMemory) {
+            draft.legacy = try LegacyCredential(
+                keeping: kept, on: rung, of: LegacyAccountID(app: app.name, name: name), under: masterKey,
+                cost: .standard)
+        } catch {
+            throw Fault(.failed, "not enough memory for one password hash")
+        }
+        let told: [(name: String, value: JSONValue)] = [("legacy", .string(rung.rawValue))]
+        let audit = recording(.accountAdd, .account(name, of: app.name), told)
+        switch try store.insert(draft, recording: audit) {
+        case .yes(let account): return account
+        case .taken(.name): throw Fault(.failed, "account \(name): \(app.name) has, or had, one of that name")
+        case .taken(.userID): throw Fault(.failed, "account \(name): another has the user id \(userID ?? 0)")
+        }
     }
 
     /// Nobody signs in to it until it is unlocked, and its sessions end.

@@ -18,7 +18,7 @@ extension Configuration {
     /// a key does not wait behind it.
     func openStore() -> any Store {
         switch store {
-        case .sqlite(let path): SQLiteStore(path: path)
+        case .sqlite(let path): SQLiteStore(path: path, inspecting: .header)
         }
     }
 }

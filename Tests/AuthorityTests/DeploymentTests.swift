@@ -188,4 +188,16 @@ import Testing
         #expect(absent?.kind == .unreachable)
         #expect(!FileManager.default.fileExists(atPath: "\(folder.path)/none"))
     }
+
+    @Test("a release of a name that tokens have is refused", arguments: ["s_1", "b_1", "l_1", "s_"])
+    func reservedKeyIDs(_ id: String) throws {
+        let folder = TemporaryFolder()
+        let deployment = try deployment(folder.data)
+        let app = try #require(AppName("demo"))
+        _ = try deployment.addApp(app, settings: [], at: 5)
+        let draft = try draft(app, id: id)
+        let fault = #expect(throws: Fault.self) { try deployment.addRelease(draft, at: 6) }
+        #expect(fault?.kind == .usage && fault?.message.contains("is a session's token") == true)
+        for other in ["s", "s-1", "r_s_1", "x_1"] { #expect(KeyID(other)?.isReserved == false) }
+    }
 }

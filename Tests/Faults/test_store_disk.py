@@ -1,7 +1,9 @@
-"""A disk that fills up, fails or turns read-only under the store's writer (`store-driver`): changes are refused with a clear
-reason, none of them half made, and what was acknowledged stays. Once the disk is well, changes are taken again."""
+"""A disk that fills up, fails or turns read-only under the store's writer (`store-driver`), or under a gateway: changes are refused
+with a clear reason, none of them half made, and what was acknowledged stays. Once the disk is well, changes are taken again."""
 
+import contextlib
 import errno
+import json
 import os
 import pathlib
 import shutil
@@ -9,6 +11,8 @@ import subprocess
 
 import pytest
 
+from bearer import add_app, asked, bearing, login
+from gateway import Gateway, run
 from store import Driver
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -126,3 +130,54 @@ def test_a_file_system_that_turns_read_only(tmp_path, note):
     assert driver.ledger.missing(data / "countersign.db", *inside) == []
     again.kill()
     note(f"a file system turned read-only: {before:,} changes acknowledged before, all there after it was mounted again")
+
+
+@needs_mounts
+def test_a_gateway_on_a_full_disk(tmp_path):
+    """Logins, logouts and commands, which are changes, are refused; what is known goes on. Then all is as before."""
+    gateway = Gateway(tmp_path)
+    gateway.data.mkdir()
+    mount = f'mount -t tmpfs -o size=64m,mode=700 none "{gateway.data}" && exec "$@"'
+    gateway.start(prefix=("unshare", "-m", "sh", "-c", mount, "sh"))
+    add_app(gateway, 1)
+    with gateway.connect() as connection:
+        tokens = [json.loads(asked(connection, login(gateway, "user-0"))[1].body)["token"] for _ in range(3)]
+        assert asked(connection, bearing(gateway, tokens[0], "POST", "/logout"))[0] == "accepted"
+
+        ballast = gateway.seen_data / "ballast"
+        fill(ballast)
+        for _ in range(200):
+            said, answer = asked(connection, login(gateway, "user-0"))
+            if said != "accepted":
+                break
+            fill(ballast)
+        assert (said, answer.status) == ("unavailable", 503) and int(answer.get("retry-after")) > 0
+        # Nothing of its own disk is told to a caller; the log has it.
+        assert b"disk" not in answer.body and str(gateway.data).encode() not in answer.body
+        assert "the disk is full" in gateway.event(json.loads(answer.body)["instance"])["detail"]
+        assert asked(connection, bearing(gateway, tokens[1], "POST", "/logout"))[0] == "unavailable"
+        assert asked(connection, bearing(gateway, tokens[1]))[0] == "accepted", "it was not logged out"
+        assert asked(connection, bearing(gateway, tokens[0]))[0] == "session-ended"
+        assert asked(connection, gateway.key.request("POST", "/order", b"amount=1"))[0] == "accepted"
+        command = run("account", "add", "demo", "late", "--data", gateway.data, prefix=gateway.inside)
+        assert command.returncode == 3 and "the disk is full; nothing was changed" in command.err, command.err
+
+        ballast.unlink()
+        assert asked(connection, login(gateway, "user-0"))[0] == "accepted"
+        assert asked(connection, bearing(gateway, tokens[1], "POST", "/logout"))[0] == "accepted"
+        assert asked(connection, bearing(gateway, tokens[1]))[0] == "session-ended"
+        assert asked(connection, bearing(gateway, tokens[2]))[0] == "accepted"
+    gateway.admin("account", "add", "demo", "late")
+    gateway.admin("audit", "verify")
+    notes = [event for event in gateway.events() if "the store takes" in json.dumps(event)]
+    assert len(notes) == 2, notes
+    assert gateway.stop() == 0
+
+
+def fill(ballast: pathlib.Path) -> None:
+    """Takes what room there is, to the last byte."""
+    with open(ballast, "ab", buffering=0) as file, contextlib.suppress(OSError):
+        for size in (1 << 20, 1 << 12, 1):
+            with contextlib.suppress(OSError):
+                while file.write(bytes(size)):
+                    pass

@@ -13,10 +13,13 @@ import Testing
         return retirement
     }()
 
-    @Test("each stage begins at its moment", arguments: [
-        (Int64(199), ReleaseKey.Stage.live), (200, .warn), (299, .warn), (300, .readOnly), (399, .readOnly), (400, .retired),
-        (Int64.max, .retired),
-    ])
+    @Test(
+        "each stage begins at its moment",
+        arguments: [
+            (Int64(199), ReleaseKey.Stage.live), (200, .warn), (299, .warn), (300, .readOnly), (399, .readOnly),
+            (400, .retired),
+            (Int64.max, .retired),
+        ])
     func stages(_ now: Int64, _ stage: ReleaseKey.Stage) {
         #expect(Self.retirement.stage(at: now) == stage)
         #expect(

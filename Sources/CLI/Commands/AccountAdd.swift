@@ -9,6 +9,7 @@ extension Command {
         positionals: [Positional(name: "APP"), Positional(name: "NAME")],
         options: [
             .flag("password-stdin", "read its password from standard input: whoever runs this sees it"),
+            .value("legacy", "RUNG", "its clients send the password as old ones do: \(rungs)"),
             .value("user-id", "N", "the backend's own number of the user, which it is told in place of the name"),
             .data, .json,
         ],
@@ -16,22 +17,46 @@ extension Command {
             With --password-stdin the password goes through this command, so whoever runs it has seen it; what is kept is what a
             sign-up from a device would have left. Better without: `countersign account reset APP NAME` prints a one-time code
             with which its owner sets a password that nobody else sees.
+
+            --legacy puts the account on a rung of the login ladder, by the app's legacy-salt and legacy-key, and needs the
+            password. What the rung needs is kept wrapped. Such logins need the policy legacy-login.
             """
     ) { (run) throws(Fault) in
         let app = try run.appName()
         let name = try Invocation.accountName(run.required("NAME"))
         let userID = try run.userID()
         let password = try run.newPassword()
-        let account = try run.deployment().addAccount(name, of: app, password: password, userID: userID, at: run.now)
+        let rung = try run.rung()
+        let deployment = try run.deployment()
+        let account: Account
+        if let rung {
+            guard let password else { throw Fault(.usage, "--legacy: expected --password-stdin beside it") }
+            account = try deployment.addLegacyAccount(
+                name, of: app, on: rung, password: password, userID: userID, at: run.now)
+        } else {
+            account = try deployment.addAccount(name, of: app, password: password, userID: userID, at: run.now)
+        }
         try run.print(account.json) {
             let hint = "`countersign account reset \(app) \(name)` gives its owner a code to set a password with"
+            if let rung, let id = account.userID { return "added \(name) on \(rung.rawValue), user id \(id)" }
             return password == nil ? "added \(name), without a password; \(hint)" : "added \(name)"
         }
         return .success
     }
 }
 
+/// As --legacy has them.
+private let rungs = Rung.allCases.map(\.rawValue).joined(separator: ", ")
+
 extension Invocation {
+    fileprivate func rung() throws(Fault) -> Rung? {
+        guard let text = arguments.value("legacy") else { return nil }
+        guard let rung = Rung(rawValue: text) else {
+            throw Fault(.usage, "--legacy `\(text)`: expected one of \(rungs)")
+        }
+        return rung
+    }
+
     fileprivate func userID() throws(Fault) -> Int64? {
         guard let text = arguments.value("user-id") else { return nil }
         guard text.utf8.allSatisfy(ASCII.isDigit), let number = Int64(text), number >= 1 else {

@@ -1,3 +1,4 @@
+import CountersignAuthority
 import CountersignGate
 import CountersignSchemes
 import CountersignSeal
@@ -6,12 +7,16 @@ import CountersignWire
 
 extension Command {
     static let bench = Command(
-        words: ["bench"], summary: "measure a verdict of each scheme, in process", options: [.json],
+        words: ["bench"], summary: "measure a verdict of each scheme, in process", options: [.sessions, .json],
         notes: """
             The whole gate: from a parsed request to an admitted caller, the body's digest and the entry in a replay file
             included; sockets and the HTTP parser are not. CPU time of one core, the median of several rounds.
+
+            With --sessions, instead: what so many sessions take in memory and time to read at the start, over a store that
+            is made for it in TMPDIR and removed; a token's first and next use; refreshes; how soon a revocation is heeded.
             """
     ) { (run) throws(Fault) in
+        if let count = try run.sessionCount() { return try SessionBench.show(count, run) }
         let figures = try Waiting.run { () async throws(Fault) in try await GateBench.measured() }
         let json = figures.map { figure -> JSONValue in
             [

@@ -35,6 +35,8 @@ package struct GateBench: Sendable {
         try await [
             measure(
                 .messageSignatures, "12 fields, 512-byte body, digest, replay file", BenchRequests.message),
+            measure(
+                .messageSignatures, "the same, session", BenchRequests.message, holder: .session),
             measure(.sigV4, "8 fields, 512-byte body, replay file; derived key kept", BenchRequests.amazon),
             measure(
                 .sigV4, "the same, each in a region of its own: derived to verify, and to keep", BenchRequests.amazon,
@@ -49,9 +51,12 @@ package struct GateBench: Sendable {
     /// sigv4's: whether a derived key can be kept from one request to the next.
     enum Regions { case one, newEachTime }
 
+    /// Whose key signs.
+    enum Holder { case release, session }
+
     func measure(
         _ scheme: SchemeName, _ subject: String, _ draft: (Int) -> Draft, regions: Regions = .one,
-        key: SigningKey? = nil, rounds: Int = 200
+        key: SigningKey? = nil, holder: Holder = .release, rounds: Int = 200
     ) async throws -> Figure {
         let path = try GateBench.temporaryPath()
         defer { for suffix in ["", ".lock"] { unlink(path + suffix) } }
@@ -59,7 +64,9 @@ package struct GateBench: Sendable {
         try await fill(replay)
         let secret = GateBench.secret()
         var signer = try GateBench.credentials(with: key ?? SigningKey(secret))
-        let gate = try GateBench.gate(scheme, signer, replay, FixedClock(now: now))
+        let sessions = try BenchSession(expires: now + 7_200)
+        let gate = try GateBench.gate(scheme, signer, sessions, replay, FixedClock(now: now))
+        if holder == .session { signer = Credentials(sessions.token, key: sessions.key, release: signer.keyID) }
         guard let writer = Registry.standard.scheme(named: scheme) else { throw Fault(.failed, "bench: no scheme") }
 
         var times: [Double] = []
@@ -88,7 +95,7 @@ package struct GateBench: Sendable {
         return Figure(
             scheme: scheme, subject: subject, nanoseconds: GateBench.median(times),
             allocations: allocations.isEmpty ? nil : GateBench.median(allocations),
-            sample: key == nil && regions == .one ? sample : nil)
+            sample: key == nil && regions == .one && holder == .release ? sample : nil)
     }
 
     // MARK: Surroundings
@@ -118,7 +125,8 @@ package struct GateBench: Sendable {
     }
 
     private static func gate(
-        _ scheme: SchemeName, _ signer: Credentials, _ replay: ReplayFile, _ clock: FixedClock
+        _ scheme: SchemeName, _ signer: Credentials, _ sessions: BenchSession, _ replay: ReplayFile,
+        _ clock: FixedClock
     ) throws -> Gate {
         var policy = Policy()
         policy.schemes = [scheme]
@@ -126,7 +134,8 @@ package struct GateBench: Sendable {
             id: signer.keyID, app: "bench", platform: "ios", version: "4.2", scheme: scheme, policy: policy,
             key: signer.key)
         return Gate(
-            authorities: Authorities([BenchRequests.host]), keys: OneKey(key: key), replay: replay, clock: clock)
+            authorities: Authorities([BenchRequests.host]), keys: OneKey(key: key), sessions: sessions, replay: replay,
+            clock: clock)
     }
 
     private static func temporaryPath() throws(Fault) -> String {
@@ -148,7 +157,7 @@ package struct GateBench: Sendable {
         return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
     }
 
-    static func median(_ values: [Double]) -> Double { values.sorted()[values.count / 2] }
+    package static func median(_ values: [Double]) -> Double { values.sorted()[values.count / 2] }
 }
 
 private struct FixedClock: TimeSource {
@@ -159,4 +168,26 @@ private struct OneKey: KeySource {
     let key: ReleaseKey
 
     func key(for id: KeyID) async throws(Fault) -> ReleaseKey? { id == key.id ? key : nil }
+}
+
+/// One session that is in use, as memory has it.
+final class BenchSession: SessionSource {
+    let token: SessionToken
+    let key = SigningKey(Secret(random: 32))
+    private let session: Session
+
+    init(expires: Int64) throws(Fault) {
+        guard let id = SessionID(SystemRandom().bytes(SessionID.count).span) else { throw Fault(.failed, "bench: id") }
+        token = SessionToken(id: id, epoch: 3)
+        session = Session(
+            id: id, kind: .device, epoch: 3, account: AccountIdentity(number: 1, subject: "bench"), app: "bench",
+            platform: "ios", expires: expires)
+    }
+
+    func session(for token: SessionToken) async throws(Fault) -> (Session, SigningKey)? {
+        token == self.token ? (session, key) : nil
+    }
+
+    func session(bearing token: Span<UInt8>) async throws(Fault) -> Session? { nil }
+    func noteUse(of session: Session, at now: Int64) {}
 }

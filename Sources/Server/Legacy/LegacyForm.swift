@@ -9,6 +9,7 @@ struct LegacyForm {
     private let pairs: [Form.Pair]
 
     init(of request: Request) throws(Refusal) {
+        let text: [UInt8]
         if request.matches(request.method, "GET") {
             text = request.query.map { Array(request.head[$0.range]) } ?? []
         } else {

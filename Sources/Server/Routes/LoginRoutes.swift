@@ -34,7 +34,9 @@ struct LoginRoutes: Sendable {
                 try services.login.start(start, from: caller, receipt, at: call.now)
             }
         }
-        return RouteAnswer(["login_id": encoded(answer.loginID), "ke2": encoded(answer.ke2)])
+        return RouteAnswer([
+            "login_id": encoded(answer.loginID), "ke2": encoded(answer.ke2), "app": .string(release.app),
+        ])
     }
 
     private func finish(_ call: RouteCall) async throws(Refusal) -> RouteAnswer {

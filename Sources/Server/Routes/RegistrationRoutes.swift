@@ -30,7 +30,7 @@ struct RegistrationRoutes: Sendable {
         }
         return RouteAnswer([
             "response": encoded(begun.response), "handle": encoded(begun.handle),
-            "registration_key": encoded(begun.registrationKey),
+            "registration_key": encoded(begun.registrationKey), "app": .string(release.app),
         ])
     }
 

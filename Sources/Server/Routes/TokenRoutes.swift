@@ -12,7 +12,7 @@ struct TokenRoutes: Sendable {
         [
             Route(method: "POST", path: "/token", admission: .release) { (call) throws(Refusal) in
                 let body = try Members(of: call.request.body)
-                return body.has("login_token") ? try await renew(call, body) : try await refresh(call, body)
+                return body.has("login_token") ? try await renew(call, body) : try await refresh(call)
             }
         ]
     }
@@ -32,15 +32,12 @@ struct TokenRoutes: Sendable {
         ])
     }
 
-    private func refresh(_ call: RouteCall, _ body: Members) async throws(Refusal) -> RouteAnswer {
+    private func refresh(_ call: RouteCall) async throws(Refusal) -> RouteAnswer {
         guard let release = call.caller?.release else { throw Refusal(.unsigned, "this route is a release's") }
-        guard let token = SessionToken(try body.text("token")) else {
-            throw body.malformed("token", expected: "a session's token: s_ID.EPOCH")
-        }
+        let sent = try Sent(call.request.body)
         let request = RefreshRequest(
-            release: release, token: token,
-            attempt: try body.bytes("attempt", RefreshTranscript.attemptCount), time: try body.integer("time"),
-            mac: try body.bytes("mac", 32), signature: try body.bytes("signature", 64))
+            release: release, token: sent.token, attempt: sent.attempt, time: sent.time, mac: sent.mac,
+            signature: sent.signature)
         let renewed = try await sessions.refresh(request, at: call.now)
         return RouteAnswer(
             [
@@ -48,5 +45,26 @@ struct TokenRoutes: Sendable {
                 "ephemeral": .string(Base64.encode(renewed.ephemeral.span, .url)), "expires": .integer(renewed.expires),
                 "idle": .integer(renewed.idleEnd),
             ], signer: renewed.signer)
+    }
+
+    /// What stands in the body.
+    struct Sent {
+        let token: SessionToken
+        let attempt: [UInt8]
+        let time: Int64
+        let mac: [UInt8]
+        let signature: [UInt8]
+
+        init(_ body: [UInt8]) throws(Refusal) {
+            let body = try Members(of: body)
+            guard let token = SessionToken(try body.text("token")) else {
+                throw body.malformed("token", expected: "a session's token: s_ID.EPOCH")
+            }
+            self.token = token
+            attempt = try body.bytes("attempt", RefreshTranscript.attemptCount)
+            time = try body.integer("time")
+            mac = try body.bytes("mac", 32)
+            signature = try body.bytes("signature", 64)
+        }
     }
 }

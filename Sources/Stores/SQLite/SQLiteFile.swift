@@ -6,11 +6,15 @@ import Glibc
 /// lock.
 final class SQLiteFile: @unchecked Sendable {
     private let path: String
+    private let inspection: SQLiteStore.Inspection
     /// Guards `database`.
     private let lock = ReadWriteLock()
     private var database: Database?
 
-    init(path: String) { self.path = path }
+    init(path: String, inspecting inspection: SQLiteStore.Inspection) {
+        self.path = path
+        self.inspection = inspection
+    }
 
     func prepare() throws(Fault) {
         try lock.write { () throws(Fault) in
@@ -59,13 +63,13 @@ final class SQLiteFile: @unchecked Sendable {
         }
         let opened = try Database(path: path)
         guard opened.hasItsMagic else { throw SQLiteFault.damaged(path) }
-        try SQLiteFile.check(opened)
+        try check(opened)
         try opened.execute("PRAGMA foreign_keys = ON; PRAGMA synchronous = FULL; PRAGMA secure_delete = ON")
         database = opened
         return opened
     }
 
-    private static func check(_ database: Database) throws(Fault) {
+    private func check(_ database: Database) throws(Fault) {
         let application = try database.integer("PRAGMA application_id")
         let tables = try database.integer("SELECT count(*) FROM sqlite_schema") ?? 0
         guard application == Migrations.applicationID || tables == 0 else {
@@ -74,8 +78,10 @@ final class SQLiteFile: @unchecked Sendable {
         guard try Migrations.version(database) <= Migrations.steps.count else {
             throw Fault(.unreachable, "\(database.path): made by a newer countersign; expected this version's or older")
         }
-        let verdict = try database.rows("PRAGMA quick_check(1)") { $0.text(0) }
-        guard verdict == ["ok"] else { throw SQLiteFault.damaged(database.path) }
+        if inspection == .everyPage {
+            let verdict = try database.rows("PRAGMA quick_check(1)") { $0.text(0) }
+            guard verdict == ["ok"] else { throw SQLiteFault.damaged(database.path) }
+        }
         // A property of the file: only the first time does this write.
         _ = try database.rows("PRAGMA journal_mode = WAL") { $0.text(0) }
     }

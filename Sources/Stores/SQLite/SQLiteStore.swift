@@ -14,8 +14,18 @@ package final class SQLiteStore: Store, @unchecked Sendable {
 
     private let place: Place
 
+    /// How much of a file is looked at when it is opened.
+    package enum Inspection: Sendable {
+        /// Every page: a second for a million sessions.
+        case everyPage
+        /// Whose file it is. For another connection beside one that has looked at every page.
+        case header
+    }
+
     /// Names the file; it is opened when it is needed, and made by ``prepare()``.
-    package init(path: String) { place = .file(SQLiteFile(path: path)) }
+    package init(path: String, inspecting inspection: Inspection = .everyPage) {
+        place = .file(SQLiteFile(path: path, inspecting: inspection))
+    }
 
     init(within database: Database) { place = .transaction(database) }
 

@@ -1,0 +1,36 @@
+// What a session's requests and refreshes are read by, before anybody has proved who he is.
+import CountersignHandshake
+import CountersignSchemes
+import CountersignWire
+
+@testable import CountersignServer
+
+/// A token: what is taken has one spelling, and its parts make that again.
+@Sendable func fuzzToken(_ bytes: Span<UInt8>) {
+    let token = SessionToken(bytes)
+    if let token {
+        precondition(SessionToken.begins(bytes), "a token that does not begin as one")
+        precondition(Array(token.description.utf8).span.matches(bytes), "a token with two spellings")
+        precondition(SessionToken(token.description) == token && SessionID(token.id.description) == token.id)
+        let keyID = KeyID(token)
+        precondition(keyID.bytes.matches(bytes))
+        let scope = keyID.prefix(SessionToken.sessionLength)
+        precondition(scope.bytes.count == SessionToken.sessionLength && SessionToken(scope.bytes) == nil)
+    }
+    if let keyID = KeyID(bytes) {
+        let other = Array(keyID.description.utf8)
+        precondition(SessionToken(other.span) == token, "a key id reads as another token")
+    }
+}
+
+/// A refresh's body, as the route asks for its members: the parts are as long as they must be, or it is refused.
+@Sendable func fuzzRefresh(_ bytes: Span<UInt8>) {
+    let body = bytes.withUnsafeBufferPointer { Array($0) }
+    guard let sent = try? TokenRoutes.Sent(body) else { return }
+    precondition(
+        sent.attempt.count == RefreshTranscript.attemptCount && sent.mac.count == 32 && sent.signature.count == 64)
+    precondition(sent.time >= 0)
+    let transcript = RefreshTranscript(
+        app: "a", release: "r", token: sent.token, attempt: sent.attempt, time: sent.time)
+    precondition(transcript.bytes.count == 22 + 6 * 8 + 1 + 1 + 16 + 16)
+}

@@ -1,0 +1,38 @@
+import CountersignGate
+import CountersignSchemes
+import CountersignWire
+import Testing
+
+/// What an app that says `debug` is told about a session's requests.
+@Suite struct SessionExplanationTests {
+    private func cause(_ request: Request, in scene: SessionScene) async -> Cause? {
+        guard let refusal = await scene.refusal(of: request) else { return nil }
+        return await scene.gate.explanation(of: refusal, for: request, scene.gate.standing(of: request))?.cause
+    }
+
+    private func scene() throws -> SessionScene { try SessionScene { $0.detail = .exact } }
+
+    @Test("the release beside the token is another app's, or none")
+    func differs() async throws {
+        let scene = try scene()
+        let foreign = try scene.request(from: "r_bank", nonce: "a")
+        #expect(await cause(foreign, in: scene)?.code == "release-differs")
+        let android = try scene.request(from: "r_android", nonce: "b")
+        #expect(await cause(android, in: scene)?.code == "release-differs")
+    }
+
+    @Test("the release's own secret signed")
+    func secretOfTheRelease() async throws {
+        let scene = try scene()
+        let request = try scene.request(key: scene.release)
+        #expect(await cause(request, in: scene)?.code == "secret-of-the-release")
+    }
+
+    @Test("a forged request has no cause")
+    func forged() async throws {
+        let scene = try scene()
+        let request = try scene.request(key: SigningKey(secret("nobody's")))
+        #expect(await scene.refusal(of: request)?.code == .badSignature)
+        #expect(await cause(request, in: scene) == nil)
+    }
+}

@@ -1,0 +1,158 @@
+import CountersignGate
+import CountersignHTTP
+import CountersignHandshake
+import CountersignSQLite
+import CountersignSchemes
+import CountersignSeal
+import CountersignWire
+import Foundation
+import Testing
+
+@testable import CountersignAuthority
+@testable import CountersignServer
+
+/// A gateway in this process, from the engine's side: what it is handed is an exchange, and what it answers is signed.
+final class SessionServer {
+    static let host = "api.example.com"
+
+    let clock = TestClock(1_800_000_000)
+    let deployment: Deployment
+    let sessions: SessionService
+    let release: ReleaseKey
+    private let folder: String
+    private let gateway: Gateway
+    private let loop: EventLoop
+
+    init(_ settings: [String] = ["slots=unlimited"]) throws {
+        folder = FileManager.default.temporaryDirectory.appendingPathComponent("countersign-\(UUID().uuidString)").path
+        let data = try DataFolder(folder, absence: .makesOne)
+        let store = SQLiteStore(path: data.database)
+        deployment = try Deployment(
+            folder: data, store: store, environment: ["COUNTERSIGN_MASTER_KEY": String(repeating: "ab", count: 32)],
+            clock: clock)
+        let app = try #require(AppName("demo"))
+        _ = try deployment.addApp(app, settings: settings, at: clock.now)
+        let id = try #require(KeyID("r_first"))
+        _ = try deployment.addRelease(
+            ReleaseDraft(
+                app: app, platform: try #require(Platform("ios")), version: try #require(Version("1.0")),
+                scheme: .messageSignatures, id: id, secret: Secret(random: 32)), at: clock.now)
+        let keys = try LiveKeys(deployment)
+        release = try #require(try keys.find(id))
+        let replay = try ReplayFile(path: data.replay, expecting: nil, now: clock.now - 3_600)
+        sessions = try SessionService(
+            deployment, keys, reader: SQLiteStore(path: data.database), writer: DirectWriter(store: store),
+            replay: replay, log: nil, clock: clock)
+        loop = try EventLoop()
+        gateway = Gateway(
+            gate: Gate(
+                authorities: Authorities([SessionServer.host]), keys: keys, sessions: sessions.live, replay: replay,
+                clock: clock),
+            signing: try AnswerSigning(deployment), backend: .echo,
+            identity: Identity(Asserter(try AssertionKeys(deployment), issuer: "urn:us", audience: "urn:backend")),
+            routes: RouteTable(prefix: "/countersign/v1", sessions.routes), limits: Limits(), tally: Tally(Meter()),
+            log: nil, clock: clock, seed: 1)
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: folder) }
+
+    /// A request and what came of it.
+    struct Told {
+        var request: Request
+        var response: Response
+        var status: Int
+        var body: JSONDocument
+
+        subscript(name: String) -> JSON? { body.root[name] }
+        func number(_ name: String) -> Int? { self[name].flatMap { body.integer($0, in: 0...Int.max) } }
+    }
+
+    func call(
+        _ method: String, _ target: String, as signer: Credentials, _ body: JSONValue? = nil
+    ) async throws -> Told {
+        var draft = Draft(method: method, target: Array(target.utf8), authority: SessionServer.host)
+        if let body { draft.body = Array(body.text.utf8) }
+        let nonce = Base64.encode(SystemRandom().bytes(16).span, .url)
+        try MessageSignatures().sign(&draft, as: signer, at: clock.now, nonce: nonce)
+        return try await send(draft.request())
+    }
+
+    func send(_ request: Request) async throws -> Told {
+        let exchange = HeldExchange(request, loop)
+        await gateway.handle(exchange)
+        let answer = try #require(exchange.answer)
+        let fields = answer.fields.map { Draft.Field($0.name, $0.value) }
+        return Told(
+            request: request, response: Response(status: answer.status, fields: fields, body: answer.body),
+            status: answer.status, body: try JSONReader.read(answer.body))
+    }
+
+    /// Somebody who has just signed in.
+    func signIn(_ name: String) async throws -> SignedIn {
+        let app = try #require(AppName("demo"))
+        let name = try AccountName(normalizing: name)
+        if try deployment.store.account(name, of: app) == nil {
+            var draft = AccountDraft(app: app, name: name, created: clock.now)
+            draft.registration = StoredRegistration(credential: [1], sealedRecord: [])
+            _ = try deployment.store.insert(
+                draft, recording: deployment.recording(.accountAdd, .account(name, of: app)))
+        }
+        let account = try #require(try deployment.store.account(name, of: app))
+        let signing = try PrivateKey(random: .ecdsaP256)
+        let agreement = try AgreementKey()
+        let device = Device(
+            signingKey: try #require(P256Point(subjectPublicKeyInfo: signing.publicKey.der)),
+            agreementKey: agreement.publicPoint, kind: .phone, name: try #require(Device.Name("a phone")))
+        let keys = LoginKeys(sessionKey: Secret(random: 64))
+        let binding = LoginBinding(app: "demo", account: name, release: release.id.description, device: device)
+        let opened = try await sessions.life.open(
+            ProvedLogin(account: account, credential: [1], binding: binding, keys: keys, receipt: .init()),
+            from: release, at: clock.now)
+        return SignedIn(
+            token: opened.token, root: keys.root, signing: signing, agreement: agreement, release: release.id)
+    }
+}
+
+/// A client's side of its session.
+struct SignedIn {
+    var token: SessionToken
+    var root: SessionRoot
+    let signing: PrivateKey
+    let agreement: AgreementKey
+    let release: KeyID
+
+    var credentials: Credentials { Credentials(token, key: SigningKey(root.requestKey), release: release) }
+
+    func refresh(at time: Int64) throws -> JSONValue {
+        let attempt = SystemRandom().bytes(RefreshTranscript.attemptCount)
+        let transcript = RefreshTranscript(
+            app: "demo", release: release.description, token: token, attempt: attempt, time: time
+        ).bytes
+        let mac = root.requestKey.withExposedBytes { HMACSHA256(key: $0) }.authenticate(transcript.span)
+        let made = signing.sign(transcript.span)
+        let signature = try #require(made)
+        return [
+            "token": .string(token.description), "attempt": .string(Base64.encode(attempt.span, .url)),
+            "time": .integer(time), "mac": .string(Base64.encode(mac.span, .url)),
+            "signature": .string(Base64.encode(signature.span, .url)),
+        ]
+    }
+}
+
+/// An exchange whose answer is kept.
+private final class HeldExchange: Exchange {
+    var request: Request
+    let loop: EventLoop
+    let peer = "192.0.2.1:50000"
+    var answer: Answer?
+    var answeredStatus: Int? { answer?.status }
+    var answeredBytes: Int { answer?.body.count ?? 0 }
+
+    init(_ request: Request, _ loop: EventLoop) {
+        self.request = request
+        self.loop = loop
+    }
+
+    func readWholeBody() async throws(Refusal) {}
+    func respond(_ answer: Answer) async { if self.answer == nil { self.answer = answer } }
+}

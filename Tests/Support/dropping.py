@@ -1,0 +1,64 @@
+"""A proxy that passes HTTP requests on, byte for byte, and may keep an answer to itself: the client is left without one."""
+
+import socket
+import threading
+
+from wire import Closed, Reader
+
+
+class DroppingProxy:
+    """Plain HTTP/1.1, one request a connection. `drop(N, where)` keeps the next N answers to requests whose target holds `where`."""
+
+    def __init__(self, port: int):
+        self.upstream = port
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        self.lock = threading.Lock()
+        self.left, self.where, self.dropped = 0, "", 0
+        self.seen: list[tuple[str, dict[str, str]]] = []
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def __enter__(self) -> "DroppingProxy":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.listener.close()
+
+    def drop(self, count: int, where: str) -> None:
+        with self.lock:
+            self.left, self.where, self.dropped = count, where, 0
+
+    def accept(self) -> None:
+        while True:
+            try:
+                sock, _ = self.listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self.serve, args=(sock,), daemon=True).start()
+
+    def serve(self, sock: socket.socket) -> None:
+        with sock:
+            reader = Reader(sock)
+            try:
+                line, fields = reader.head()
+                body = reader.body(fields)
+                with socket.create_connection(("127.0.0.1", self.upstream), 20) as upstream:
+                    head = "\r\n".join([line, *(f"{name}: {value}" for name, value in fields), "Connection: close"])
+                    upstream.sendall(head.encode("latin-1") + b"\r\n\r\n" + body)
+                    answer = b""
+                    while chunk := upstream.recv(65536):
+                        answer += chunk
+            except Closed:
+                return
+            with self.lock:
+                self.seen.append((line, dict(fields)))
+                is_dropped = self.left > 0 and self.where in line
+                if is_dropped:
+                    self.left, self.dropped = self.left - 1, self.dropped + 1
+            if not is_dropped:
+                sock.sendall(answer)
+
+    def copies(self, where: str) -> list[dict[str, str]]:
+        """The fields of each request whose target holds that."""
+        with self.lock:
+            return [fields for line, fields in self.seen if where in line]
