@@ -17,19 +17,23 @@ struct LegacyForm {
             }
             text = request.body
         }
+        pairs = try LegacyForm.pairs(of: text)
+    }
+
+    private static func pairs(of text: [UInt8]) throws(Refusal) -> [Form.Pair] {
         var pairs: [Form.Pair] = []
         var reader = Form.Reader()
         do throws(Form.Problem) {
             while let pair = try reader.next(in: text.span) {
-                guard pairs.count < LegacyForm.most else {
-                    throw Form.Problem(at: Int(pair.name.start), expected: "at most \(LegacyForm.most) parameters")
+                guard pairs.count < most else {
+                    throw Form.Problem(at: Int(pair.name.start), expected: "at most \(most) parameters")
                 }
                 pairs.append(pair)
             }
+            return pairs
         } catch {
             throw Refusal(.malformed, "form parameters: expected \(error.expected) at byte \(error.at)")
         }
-        self.pairs = pairs
     }
 
     private static let most = 64
