@@ -25,7 +25,7 @@ final class Accounts {
             passwords: try HashingPool(
                 .init(workers: settings.hashes ?? max(1, cores / 2), queue: settings.hashQueue)),
             replay: replay, sessions: sessions,
-            bearers: try BearerSessions(deployment, writer) { sessions.live.take($0) })
+            bearers: sessions.bearers)
     }
 
     var routes: [Route] {

@@ -9,7 +9,6 @@ struct LegacyForm {
     private let pairs: [Form.Pair]
 
     init(of request: Request) throws(Refusal) {
-        let text: [UInt8]
         if request.matches(request.method, "GET") {
             text = request.query.map { Array(request.head[$0.range]) } ?? []
         } else {
@@ -18,20 +17,23 @@ struct LegacyForm {
             }
             text = request.body
         }
+        pairs = try LegacyForm.pairs(of: text)
+    }
+
+    private static func pairs(of text: [UInt8]) throws(Refusal) -> [Form.Pair] {
         var pairs: [Form.Pair] = []
         var reader = Form.Reader()
         do throws(Form.Problem) {
             while let pair = try reader.next(in: text.span) {
-                guard pairs.count < LegacyForm.most else {
-                    throw Form.Problem(at: Int(pair.name.start), expected: "at most \(LegacyForm.most) parameters")
+                guard pairs.count < most else {
+                    throw Form.Problem(at: Int(pair.name.start), expected: "at most \(most) parameters")
                 }
                 pairs.append(pair)
             }
+            return pairs
         } catch {
             throw Refusal(.malformed, "form parameters: expected \(error.expected) at byte \(error.at)")
         }
-        self.text = text
-        self.pairs = pairs
     }
 
     private static let most = 64

@@ -30,16 +30,22 @@ struct LegacyRoutes: Sendable {
     /// Nil where the call is the backend's: another path, an app without these routes, or nobody's.
     nonisolated(nonsending) func find(_ request: Request, _ gate: Gate) async throws(Refusal) -> Found? {
         guard request.isBodyWhole, let path = LegacyPath(request) else { return nil }
+        let isSigned = gate.isSigned(request)
+        var release: ReleaseKey?
+        // Says whose call it would be; that the signature holds is the gate's to find, later.
+        if isSigned { release = await gate.standing(of: request).release }
+        let app = try app(of: request, release, isSigned: isSigned)
+        guard let app, path != .token || app.policy.legacySession == .authority else { return nil }
+        return Found(path: path, app: app, isSigned: isSigned)
+    }
+
+    private func app(
+        of request: Request, _ release: ReleaseKey?, isSigned: Bool
+    ) throws(Refusal) -> LegacyApp? {
         do throws(Fault) {
-            guard try apps.areThere() else { return nil }
-            let isSigned = gate.isSigned(request)
-            let app =
-                isSigned
-                ? try (await gate.standing(of: request)).release.flatMap { (release) throws(Fault) in
-                    try apps.app(named: release.app)
-                } : try apps.app(at: LegacyRoutes.host(of: request))
-            guard let app, path != .token || app.policy.legacySession == .authority else { return nil }
-            return Found(path: path, app: app, isSigned: isSigned)
+            guard isSigned else { return try apps.app(at: LegacyRoutes.host(of: request)) }
+            guard let release else { return nil }
+            return try apps.app(named: release.app)
         } catch {
             throw Refusal(.unavailable, "legacy login: \(error.message)", retryAfter: 5)
         }
@@ -65,27 +71,41 @@ extension LegacyRoutes {
     /// `{"userId":N}`; N is 0 for whoever is not let in, whatever the reason.
     private func logIn(_ app: LegacyApp, at door: Rung.Door, _ call: RouteCall) async throws(Refusal) -> Answer {
         let form = try LegacyForm(of: call.request)
-        let password = PasswordField(try form.value("password").span)
-        guard let attempt = LegacyAttempt(app, username: try form.value("username"), password: password, at: door)
-        else { return LegacyRoutes.refused }
+        let (username, password) = (try form.value("username"), try form.value("password"))
+        let attempt = LegacyAttempt(app, username: username, password: PasswordField(password.span), at: door)
+        guard let attempt else { return LegacyRoutes.refused }
         let receipt = try services.debit(call, attempt.counted, of: app.name)
-        let accepted: LegacySignIn.Accepted?
-        do throws(Refusal) {
-            accepted = try await services.passwords.attempt { () throws(Refusal) in
-                try signIn.judge(attempt, at: call.now)
-            }
-        } catch {
-            // No answer, no guess.
-            services.refund(receipt, at: call.now)
-            throw error
-        }
-        guard let accepted, let userID = accepted.account.userID, try spend(accepted.use, at: call.now) else {
+        guard let account = try await judged(attempt, receipt, at: call.now), let userID = account.userID else {
             return LegacyRoutes.refused
         }
         services.refund(receipt, at: call.now)
         guard app.policy.legacySession == .authority else { return .legacy([("userId", .integer(userID))]) }
-        guard let grant = try await services.bearers.open(login(accepted.account, app, call), app.policy, at: call.now)
-        else { return LegacyRoutes.refused }
+        return try await signedIn(account, userID, app, call)
+    }
+
+    /// Whose password it is; nil for nobody's, and where the value was used before.
+    private func judged(
+        _ attempt: LegacyAttempt, _ receipt: LoginLimits.Receipt, at now: Int64
+    ) async throws(Refusal) -> Account? {
+        let accepted: LegacySignIn.Accepted?
+        do throws(Refusal) {
+            accepted = try await services.passwords.attempt { () throws(Refusal) in try signIn.judge(attempt, at: now) }
+        } catch {
+            // No answer, no guess.
+            services.refund(receipt, at: now)
+            throw error
+        }
+        guard let accepted else { return nil }
+        return try spend(accepted.use, at: now) ? accepted.account : nil
+    }
+
+    /// With a session of ours. None where the account was locked, or left the ladder, a moment ago.
+    private func signedIn(
+        _ account: Account, _ userID: Int64, _ app: LegacyApp, _ call: RouteCall
+    ) async throws(Refusal) -> Answer {
+        let login = try login(account, app, call)
+        let grant = try await services.bearers.open(login, app.policy, at: call.now)
+        guard let grant else { return LegacyRoutes.refused }
         return .legacy([
             ("userId", .integer(userID)), ("token", .string(grant.token.text)),
             ("loginToken", .string(grant.loginToken.text)), ("expiresIn", .integer(grant.expires - call.now)),
@@ -119,7 +139,8 @@ extension LegacyRoutes {
 
     /// The login token stays as it is: clients in the field keep the one that they were given.
     private func renew(_ app: LegacyApp, _ call: RouteCall) async throws(Refusal) -> Answer {
-        guard let loginToken = LoginToken(try LegacyForm(of: call.request).value("loginToken").span) else {
+        let text = try LegacyForm(of: call.request).value("loginToken")
+        guard let loginToken = LoginToken(text.span) else {
             throw Refusal(.sessionEnded, "loginToken: not one of ours")
         }
         let grant = try await services.bearers.renew(loginToken, of: app.name, app.policy, .keeping, at: call.now)
