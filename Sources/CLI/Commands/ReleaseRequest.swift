@@ -14,6 +14,7 @@ struct ReleaseRequest: Sendable {
         }
         guard let last = shown.last else { throw Fault(.failed, "no answer was taken") }
         try last.answer.finish(last.status)
+        UpdateHint.show(answered.response, run)
         let offset = try desk.state().clockOffset
         if offset != before {
             run.console.note(

@@ -22,6 +22,7 @@ struct SessionRequest: Sendable {
         }
         guard let last = shown.last else { throw Fault(.failed, "no answer was taken") }
         try last.answer.finish(last.status)
+        UpdateHint.show(answered.response, run)
         if let signer = answered.signer {
             run.console.note("the answer's signature holds (key \(signer))")
         } else if !answered.response.message.isBodyWhole {
