@@ -123,7 +123,7 @@ final class Gateway: Handler, @unchecked Sendable {
         var caller: Caller?
         do throws(Refusal) {
             if found.isSigned {
-                let judged = try await gate.judge(request, from: exchange.peer, for: .login, as: .reads)
+                let judged = try await gate.judge(request, from: exchange.network, for: .login, as: .reads)
                 event.caller = judged
                 tally.accept(judged.release, under: judged.edition)
                 caller = judged
