@@ -30,7 +30,8 @@ def rows() -> list[dict]:
 
 @pytest.fixture(scope="module")
 def old(tmp_path_factory):
-    with Gateway(tmp_path_factory.mktemp("ladder")) as running:
+    # From one address come all of these tests' guesses; accounts are limited as ever.
+    with Gateway(tmp_path_factory.mktemp("ladder"), "--login-address", "100000/1s") as running:
         running.add_app("old", schemes="form-md5", legacy_login="on", legacy_session="authority", legacy_salt=SALT,
                         legacy_key=KEY, slots="single")
         running.admin("release", "add", "old", "--platform", "ios", "--version", "2.0", "--scheme", "form-md5",
