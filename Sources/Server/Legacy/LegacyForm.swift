@@ -9,15 +9,17 @@ struct LegacyForm {
     private let pairs: [Form.Pair]
 
     init(of request: Request) throws(Refusal) {
-        if request.matches(request.method, "GET") {
-            text = request.query.map { Array(request.head[$0.range]) } ?? []
-        } else {
-            guard request.hasFormType || request.body.isEmpty else {
-                throw Refusal(.malformed, "Content-Type: expected application/x-www-form-urlencoded")
-            }
-            text = request.body
-        }
+        let text = try LegacyForm.text(of: request)
+        self.text = text
         pairs = try LegacyForm.pairs(of: text)
+    }
+
+    private static func text(of request: Request) throws(Refusal) -> [UInt8] {
+        if request.matches(request.method, "GET") { return request.query.map { Array(request.head[$0.range]) } ?? [] }
+        guard request.hasFormType || request.body.isEmpty else {
+            throw Refusal(.malformed, "Content-Type: expected application/x-www-form-urlencoded")
+        }
+        return request.body
     }
 
     private static func pairs(of text: [UInt8]) throws(Refusal) -> [Form.Pair] {
