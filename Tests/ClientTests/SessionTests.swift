@@ -100,6 +100,55 @@ import Testing
         #expect(try await AskTime(world.installation, world.surroundings)() == 82_800)
     }
 
+    @Test func whoHoldsAnAnswerBackDoesNotMoveTheClock() async throws {
+        var world = try await FakeWorld()
+        world.time.now -= 86_400
+        world.time.delay = 5_000
+        let slow = world
+        await #expect { try await slow.signUp() } throws: { error in
+            guard case ClientProblem.refused(let notice) = error else { return false }
+            return notice.code == "stale" && notice.isGenuine
+        }
+        await #expect { try await AskTime(slow.installation, slow.surroundings)() } throws: { error in
+            guard case ClientProblem.notGenuine = error else { return false }
+            return true
+        }
+        #expect(try world.state.clockOffset == 0)
+        world.time.delay = 4_999
+        try await world.signUp()
+        #expect(try world.state.clockOffset == 86_400)
+    }
+
+    @Test func aRegistrationGoesToNobodyElse() async throws {
+        var world = try await FakeWorld()
+        world.installation.authorityKey = SigningKey(try PrivateKey(random: .ed25519).publicKey)
+        let deceived = world
+        await #expect { try await deceived.signUp() } throws: { error in
+            guard case ClientProblem.notGenuine = error else { return false }
+            return true
+        }
+        #expect(
+            await world.network.sent.map { String(decoding: $0.target, as: UTF8.self) } == [
+                "/countersign/v1/registration/start"
+            ])
+    }
+
+    @Test(arguments: ["/login/start", "/login/finish"]) func aLoginThatIsTamperedWithIsNone(_ path: String) async throws
+    {
+        let world = try await FakeWorld()
+        try await world.signUp()
+        await world.network.plan(
+            .answered { answer in
+                var answer = answer
+                answer.message.body[answer.message.body.count - 5] ^= 1
+                return answer
+            }, at: path)
+        await #expect(throws: ClientProblem.self) { try await world.logIn() }
+        #expect(await world.network.done == 1)
+        #expect(try world.state.login == nil)
+        try await world.logIn()
+    }
+
     @Test func withoutTheAuthoritysKeyNobodySignsUpOverAnyChannel() async throws {
         var world = try await FakeWorld()
         world.installation.authorityKey = nil

@@ -25,7 +25,7 @@ extension Command {
         ],
         notes: """
             A profile is a folder in ~/.config/countersign (or XDG_CONFIG_HOME), or any folder, if it is written with a
-            `/`. One of that name is replaced.
+            `/`. One of that name is replaced; who is signed in there stays so.
 
             \(KeyText.explanation)
             """

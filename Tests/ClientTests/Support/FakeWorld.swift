@@ -3,6 +3,7 @@ import CountersignOpaque
 import CountersignSchemes
 import CountersignSeal
 import CountersignWire
+import Synchronization
 
 @testable import CountersignClient
 
@@ -70,7 +71,22 @@ struct FakeTransport: Transport {
 /// A clock that is told what it says.
 struct FakeTime: ClientTime {
     var now: Int64 = 1_800_000_000
-    var milliseconds: Int64 = 0
+    /// Milliseconds between two looks at the other clock.
+    var delay: Int64 = 0
+    private let ticks = Ticks()
+
+    var milliseconds: Int64 { ticks.next(delay) }
+
+    private final class Ticks: Sendable {
+        private let count = Mutex<Int64>(0)
+
+        func next(_ step: Int64) -> Int64 {
+            count.withLock { count in
+                count += step
+                return count
+            }
+        }
+    }
 }
 
 /// A device, its authority and what lies between them.
