@@ -19,7 +19,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "Tests/Support"))
 LIMIT = 4.5
 # As dudect does, the slowest are cropped, over both classes at once: they are the machine's interruptions.
-CROPPED = 0.1
+CROPPED = 0.25
 ACCOUNTS = 8
 
 
