@@ -78,7 +78,7 @@ final class Gateway: Handler, @unchecked Sendable {
     /// To the backend, if the gate lets it.
     private func pass(_ exchange: any Exchange, _ event: inout RequestEvent) async throws(Refusal) {
         let request = exchange.request
-        let caller = try await gate.judge(request, from: exchange.peer)
+        let caller = try await gate.judge(request, from: exchange.network)
         event.caller = caller
         try Gateway.checkForwardable(request, caller)
         // Of a body that streams, the last piece decides.
@@ -96,7 +96,7 @@ final class Gateway: Handler, @unchecked Sendable {
         var caller: Caller?
         if route.admission != .anyone {
             let judged = try await gate.judge(
-                request, from: exchange.peer, for: .ownRoute, as: route.effect)
+                request, from: exchange.network, for: .ownRoute, as: route.effect)
             event.caller = judged
             tally.accept(judged.release, under: judged.edition)
             caller = judged
@@ -123,7 +123,7 @@ final class Gateway: Handler, @unchecked Sendable {
         var caller: Caller?
         do throws(Refusal) {
             if found.isSigned {
-                let judged = try await gate.judge(request, from: exchange.peer, for: .login, as: .reads)
+                let judged = try await gate.judge(request, from: exchange.network, for: .login, as: .reads)
                 event.caller = judged
                 tally.accept(judged.release, under: judged.edition)
                 caller = judged
