@@ -297,3 +297,18 @@ class TestImport:
         gateway.add_app("old")
         done = run("account", "import", "-", "--data", gateway.data, stdin="user,hash\n1,2\n")
         assert done.returncode == 1 and "line 1" in done.err
+
+
+def test_a_secret_setting_from_standard_input(tmp_path):
+    """What must not stand in a command line; it is in force at once, as the running server's next login shows."""
+    with Gateway(tmp_path) as running:
+        running.add_app("old", legacy_login="on")
+        running.admin("account", "import", "old", "-", stdin=json.dumps(
+            {"name": "u", "user_id": 5, "rung": "hmac-md5-time", "value": kept("hmac-md5-time", PASSWORD, SALT, KEY)}))
+        client = OldClient(running.url, str(running.data / "tls/certificate.pem"))
+        wait_for_a_whole_minute()
+        value = sent("hmac-md5-time", PASSWORD, SALT, KEY)
+        assert client.log_in("hmac-md5-time", "u", value) == {"userId": 0}, "no key yet"
+        shown = running.admin("app", "policy", "old", "--set-secret", "legacy-key", stdin=KEY + "\n")
+        assert "legacy-key=(sealed)" in shown.out and KEY not in shown.out
+        assert client.log_in("hmac-md5-time", "u", value) == {"userId": 5}
