@@ -211,6 +211,26 @@ def test_admins_add_accounts(served, tmp_path):
     assert len(page["accounts"]) == 1 and len(page["accounts"] + rest["accounts"]) == len(listed)
 
 
+def test_a_session_of_a_password_that_was_sent(served, tmp_path, short):
+    alice = Person(served, tmp_path / "alice", "sending").signs_up()
+    done = alice.run("login", "--account", "sending", "--password-stdin", "--password-login", stdin=PASSWORD)
+    assert done.returncode == 1, "only where the policy has it"
+    served.admin("app", "policy", "demo", "--set", "password-login=on")
+    try:
+        done = alice.run("login", "--account", "sending", "--password-stdin", "--password-login", stdin="another")
+        assert done.returncode == 1 and "the name or the password is wrong" in done.err
+        alice.logs_in("--password-login")
+        assert alice.status()["kind"] == "bearer"
+        for _ in range(2):
+            time.sleep(short)
+            echoed = alice.calls("/hello")["headers"]
+            assert echoed["countersign-account"] == "sending" and "authorization" not in echoed
+        assert alice.run("logout").returncode == 0
+        assert alice.run("status").returncode == 1
+    finally:
+        served.admin("app", "policy", "demo", "--set", "password-login=off")
+
+
 def test_admins_add_accounts_on_the_ladder(served):
     done = run("account", "add", "demo", "old", "--legacy", "md5-salt", "--password-stdin", "--data", served.data, stdin=PASSWORD)
     assert done.returncode == 1 and "legacy-salt" in done.err
