@@ -4,6 +4,7 @@ import base64
 import json
 import re
 import time
+import urllib.parse
 
 import pytest
 
@@ -78,22 +79,17 @@ def test_a_plus_that_arrives_as_a_space(old):
 
 
 def test_the_figures_of_the_vectors(tmp_path):
-    """Known answers of others, over HTTP: what they say is sent opens the account, where no minute is in it."""
-    cases = json.loads((ROOT / "Vectors/login-ladder/cases.json").read_text())["cases"][:6]
+    """Known answers of others, over HTTP: what they say is sent opens the account, on the rungs that have no minute in them."""
+    cases = json.loads((ROOT / "Vectors/login-ladder/cases.json").read_text())["cases"][:3]
+    accounts = [(100 * index + n + 1, rung, case["sent"][rung])
+                for index, case in enumerate(cases) for n, rung in enumerate(RUNGS[:-1])]
     with Gateway(tmp_path) as running:
-        for index, case in enumerate(cases):
-            app = f"app{index}"
-            running.add_app(app, legacy_login="on", legacy_salt=case["salt"], legacy_key=case["key"],
-                            legacy_host="localhost" if index == 0 else f"h{index}.example")
-        case = cases[0]
-        table = "name,user_id,rung,value\n" + "".join(
-            f"{rung},{n + 1},{rung},\"{case['kept'] if rung == 'hmac-md5-time' else case['sent'][rung]}\"\n"
-            for n, rung in enumerate(RUNGS))
-        running.admin("account", "import", "app0", "-", stdin=table)
-        client = OldClient(running.url.replace("127.0.0.1", "localhost"), str(running.data / "tls/certificate.pem"))
-        from urllib.parse import quote
-        for n, rung in enumerate(RUNGS[:-1]):
-            assert client.log_in(rung, rung, quote(case["sent"][rung])) == {"userId": n + 1}, rung
+        running.add_app("old", legacy_login="on")
+        running.admin("account", "import", "old", "-", stdin="\n".join(
+            json.dumps({"name": f"u{user}", "user_id": user, "rung": rung, "value": value}) for user, rung, value in accounts))
+        client = OldClient(running.url, str(running.data / "tls/certificate.pem"))
+        for user, rung, value in accounts:
+            assert client.log_in(rung, f"u{user}", urllib.parse.quote(value)) == {"userId": user}, (rung, value)
 
 
 class TestTheMinute:
