@@ -308,3 +308,28 @@ def test_a_secret_setting_from_standard_input(tmp_path):
         shown = running.admin("app", "policy", "old", "--set-secret", "legacy-key", stdin=KEY + "\n")
         assert "legacy-key=(sealed)" in shown.out and KEY not in shown.out
         assert client.log_in("hmac-md5-time", "u", value) == {"userId": 5}
+
+
+def test_an_account_leaves_the_ladder_by_registering(tmp_path):
+    """With a reset code its owner registers from the new app: from then on no rung opens it, and the password never travels."""
+    with Gateway(tmp_path) as running:
+        running.add_app("old", legacy_login="on")
+        running.admin("account", "import", "old", "-", stdin=json.dumps(
+            {"name": "u", "user_id": 5, "rung": "md5", "value": kept("md5", PASSWORD, SALT, KEY)}))
+        ca = running.data / "tls/certificate.pem"
+        client = OldClient(running.url, str(ca))
+        assert client.log_in("md5", "u", sent("md5", PASSWORD, SALT, KEY)) == {"userId": 5}
+        key = running.add_release("old")
+        profile = tmp_path / "profile"
+        assert run("profile", "add", profile, "--url", running.url, "--key-id", key.key_id, "--secret-stdin", "--ca", ca,
+                   stdin=key.secret).returncode == 0
+        who = ("--profile", profile, "--account", "u", "--password-stdin")
+        assert run("login", *who, stdin=PASSWORD).returncode == 1, "OPAQUE does not open an account on the ladder"
+        code = json.loads(running.admin("account", "reset", "old", "u", "--json").out)["reset_code"]
+        done = run("signup", *who, "--reset-code-stdin", stdin=f"{code}\n{PASSWORD}\n")
+        assert done.returncode == 0, done.err
+        assert client.log_in("md5", "u", sent("md5", PASSWORD, SALT, KEY)) == {"userId": 0}
+        done = run("login", *who, stdin=PASSWORD)
+        assert done.returncode == 0, done.err
+        shown = json.loads(run("request", "--profile", profile, "/api").out)
+        assert shown["headers"]["countersign-account"] == "5", "the backend still knows the user by its own number"
