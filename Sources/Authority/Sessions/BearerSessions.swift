@@ -4,7 +4,7 @@ import CountersignSeal
 import CountersignWire
 
 /// Sessions of tokens that are sent, for clients without OPAQUE: how they begin and go on. Source: docs/protocol.md, "Bearer
-/// sessions"; decision 0018.
+/// sessions"; decision 0020.
 package final class BearerSessions: Sendable {
     /// Seconds within which the same login token gets the same answer once more: many requests that fail at once may each
     /// ask for a new token, and an answer may get lost.

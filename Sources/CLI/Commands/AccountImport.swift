@@ -36,7 +36,9 @@ extension Command {
     /// The app, where it is named, and the file: the last word.
     private static func target(of run: Invocation) throws(Fault) -> (app: AppName?, path: String) {
         guard let first = run.arguments.positional("APP") else {
-            throw Fault(.usage, "FILE is missing: expected `countersign account import APP FILE`, FILE being - for standard input")
+            throw Fault(
+                .usage,
+                "FILE is missing: expected `countersign account import APP FILE`, FILE being - for standard input")
         }
         let option = run.arguments.value("app")
         guard let second = run.arguments.positional("FILE") else {

@@ -5,12 +5,18 @@ extension Command {
     static let appPolicy = Command(
         words: ["app", "policy"], summary: "show or change what an app's callers are judged by",
         positionals: [Positional(name: "APP")],
-        options: [.list("set", "KEY=VALUE", "change a setting; an empty VALUE restores the default"), .data, .json],
+        options: [
+            .list("set", "KEY=VALUE", "change a setting; an empty VALUE restores the default"),
+            .value(
+                "set-secret", "KEY",
+                "the same, with the value from standard input: for what must not stand in a command line"),
+            .data, .json,
+        ],
         notes: "Without --set, shows every setting. Keys:\n" + PolicyKey.described(PolicyKey.all)
     ) { (run) throws(Fault) in
         let name = try run.appName()
         let deployment = try run.deployment()
-        let assignments = run.arguments.values("set")
+        let assignments = run.arguments.values("set") + (try secretSetting(run).map { [$0] } ?? [])
         if !assignments.isEmpty { try deployment.setPolicy(assignments, of: name) }
         let app = try deployment.app(name)
         let rows = PolicyKey.all.map { (key: $0, shown: shown($0, of: app), isSet: app.settings[$0.name] != nil) }
@@ -26,6 +32,17 @@ extension Command {
             }.joined(separator: "\n")
         }
         return .success
+    }
+
+    /// Without the line break that ends it.
+    private static func secretSetting(_ run: Invocation) throws(Fault) -> String? {
+        guard let key = run.arguments.value("set-secret") else { return nil }
+        var bytes = try run.console.read(limit: 4_096)
+        if bytes.last == UInt8(ascii: "\n") { bytes.removeLast() }
+        guard !bytes.isEmpty, let text = String(validating: bytes, as: UTF8.self) else {
+            throw Fault(.usage, "--set-secret \(key): expected its value, UTF-8, on standard input")
+        }
+        return "\(key)=\(text)"
     }
 
     /// A secret is never shown again, only that there is one.
