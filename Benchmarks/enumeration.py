@@ -112,7 +112,7 @@ def run(pairs: int, planted: bool) -> dict[str, float]:
     found = {}
     for step, kinds in times.items():
         found[step] = max(welch(kinds["known"], kinds["unknown"], crop) for crop in CROPS)
-        print(f"measured {'planted early return' if planted else 'release build'}: {step}: known "
+        print(f"measured {'planted early return' if planted else 'as built'}: {step}: known "
               f"{median(kinds['known']):.1f} µs, unknown {median(kinds['unknown']):.1f} µs (medians), "
               f"|t| = {found[step]:.2f} over {pairs} each", flush=True)
     return found
