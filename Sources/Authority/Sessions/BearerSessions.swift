@@ -87,7 +87,7 @@ package struct BearerLogin: Sendable {
     package var platform: Platform
     package var deviceClass: Device.Class
     package var deviceName: String
-    /// The credential's name that was proved; nil where it was the account's rung.
+    /// What was proved: a credential's name, or what is sealed for the account's rung (``Account/isProved(by:)``).
     package var credential: [UInt8]?
 
     package init(

@@ -134,7 +134,8 @@ extension LegacyRoutes {
         }
         return BearerLogin(
             account: account.number, app: app.name, platform: platform, deviceClass: .other,
-            deviceName: release.map { "\($0.platform) \($0.version)" } ?? "unsigned login", credential: nil)
+            deviceName: release.map { "\($0.platform) \($0.version)" } ?? "unsigned login",
+            credential: account.legacy?.sealed)
     }
 
     /// The login token stays as it is: clients in the field keep the one that they were given.

@@ -40,9 +40,10 @@ final class SessionServer {
         let keys = try LiveKeys(deployment)
         release = try #require(try keys.find(id))
         let replay = try ReplayFile(path: data.replay, expecting: nil, now: clock.now - 3_600)
+        let writer = DirectWriter(store: store)
         sessions = try SessionService(
-            deployment, keys, reader: SQLiteStore(path: data.database), writer: DirectWriter(store: store),
-            replay: replay, log: nil, clock: clock)
+            deployment, keys, reader: SQLiteStore(path: data.database), writer: writer, replay: replay, log: nil,
+            clock: clock)
         loop = try EventLoop()
         gateway = Gateway(
             gate: Gate(
@@ -50,7 +51,7 @@ final class SessionServer {
                 clock: clock),
             signing: try AnswerSigning(deployment), backend: .echo,
             identity: Identity(Asserter(try AssertionKeys(deployment), issuer: "urn:us", audience: "urn:backend")),
-            once: Once(deployment, DirectWriter(store: store), Limits()),
+            once: Once(deployment, writer, Limits()),
             routes: RouteTable(prefix: "/countersign/v1", sessions.routes), limits: Limits(), tally: Tally(Meter()),
             log: nil, clock: clock, seed: 1)
     }
