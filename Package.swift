@@ -142,8 +142,8 @@ if Context.environment["COUNTERSIGN_FUZZ"] == "1" {
         .executableTarget(
             name: "fuzz",
             dependencies: [
-                "CountersignHTTP", "CountersignAuthority", "CountersignSchemes", "CountersignOpaque", "CountersignSeal",
-                "CountersignWire", "CountersignServer", "CountersignHandshake",
+                "CountersignHTTP", "CountersignServer", "CountersignAuthority", "CountersignHandshake",
+                "CountersignSchemes", "CountersignOpaque", "CountersignSeal", "CountersignWire",
             ],
             path: "Fuzz",
             exclude: ["Seeds"],

@@ -8,6 +8,7 @@ let targets: [String: @Sendable (Span<UInt8>) -> Void] = [
     "json": fuzzJSON, "claims": fuzzClaims, "sigv4": fuzzSigV4, "pem": fuzzPEM, "canonical": fuzzCanonical,
     "members": fuzzMembers, "auth": fuzzAuth, "opaque": fuzzOpaque,
     "account-name": fuzzAccountName, "import": fuzzImport,
+    "login": fuzzLoginBodies,
     "token": fuzzToken, "refresh": fuzzRefresh,
     "planted": fuzzPlanted,
 ]

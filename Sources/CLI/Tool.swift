@@ -16,7 +16,7 @@ enum Tool {
     static let commands: [Command] = [
         .serve, .appAdd, .appList, .appPolicy, .releaseAdd, .releaseList, .releasePolicy, .releaseRotate,
         .releaseRetire, .releaseImpact,
-        .accountAdd, .accountList, .accountLock, .accountUnlock, .accountRemove, .accountReset,
+        .accountAdd, .accountList, .accountLock, .accountUnlock, .accountRemove, .accountReset, .accountImport,
         .sessionList, .sessionRevoke,
         .meter, .auditList, .auditVerify, .assertionKeys, .assertionRotate, .profileAdd, .signUp, .logIn,
         .logOut, .status, .sessions, .password, .request, .sign,

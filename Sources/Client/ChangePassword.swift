@@ -15,7 +15,8 @@ package struct ChangePassword: Sendable {
         self.surroundings = surroundings
     }
 
-    /// Throws ``ClientProblem/wrongCredentials`` where `old` is not the password. Computes two slow hashes.
+    /// Throws ``ClientProblem/wrongCredentials`` where `old` is not the password. Computes two slow hashes. After
+    /// ``ClientProblem/outcomeUnknown(_:)`` the next login tells which of the two is the password.
     nonisolated(nonsending) package func callAsFunction(
         from old: Password, to new: Password
     ) async throws(ClientProblem) {
@@ -38,8 +39,9 @@ package struct ChangePassword: Sendable {
         let digest = SHA256.digest(record.span)
         let signed = try proof.signed(
             .passwordChange, by: keys, more: [login.id.bytes, digest.indices.map { digest[$0] }])
+        // The proof is good once: a second copy of one that was taken would be refused as if the password were wrong.
         _ = try await routes.ask(
             "POST", "/password/finish",
-            .object(signed.members + [("handle", .bytes(handle)), ("sealed_record", .bytes(record))]))
+            .object(signed.members + [("handle", .bytes(handle)), ("sealed_record", .bytes(record))]), ifLost: .stop)
     }
 }

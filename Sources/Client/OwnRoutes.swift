@@ -6,10 +6,10 @@ struct OwnRoutes: Sendable {
     let surroundings: Surroundings
 
     nonisolated(nonsending) func ask(
-        _ method: String, _ path: String, _ body: JSONValue? = nil
+        _ method: String, _ path: String, _ body: JSONValue? = nil, ifLost: SignedCalls.LostAnswer = .askAgain
     ) async throws(ClientProblem) -> AnswerBody {
         let draft = installation.draft(method, path, body)
-        let answered = try await SignedCalls(installation, surroundings).send(draft)
+        let answered = try await SignedCalls(installation, surroundings).send(draft, ifLost: ifLost)
         if let notice = answered.notice {
             throw notice.isGenuine && notice.code == Refusal.Code.wrongCredentials.rawValue
                 ? .wrongCredentials : .refused(notice)

@@ -74,7 +74,9 @@ struct Refresh: Sendable {
         guard let app = KnownApp(installation, state).name else { throw .incomplete("the app's name is not known") }
         // It was asked to leave the successor: so the server has it.
         if let successor = session.successor { session.confirm(successor.number) }
-        let attempt = session.beginRefresh(surroundings.random.bytes(RefreshTranscript.attemptCount))
+        let now = surroundings.time.now + state.clockOffset
+        let (attempt, ahead) = session.beginRefresh(
+            at: now, surroundings.random.bytes(RefreshTranscript.attemptCount))
         login.session = .device(session)
         state.login = login
         try kept.write(state)
@@ -86,12 +88,13 @@ struct Refresh: Sendable {
         let answered = try await routes.post(
             "/token", trust: .keys { _ in [signer.keyID: signer.key] }
         ) { (time) throws(ClientProblem) in
+            let dated = time + ahead
             let transcript = RefreshTranscript(
-                app: app, release: release, token: session.token, attempt: attempt, time: time
+                app: app, release: release, token: session.token, attempt: attempt, time: dated
             ).bytes
             let sum = mac.authenticate(transcript.span)
             return [
-                "token": .string(session.token.description), "attempt": .bytes(attempt), "time": .integer(time),
+                "token": .string(session.token.description), "attempt": .bytes(attempt), "time": .integer(dated),
                 "mac": .bytes(sum.indices.map { sum[$0] }), "signature": .bytes(try keys.sign(transcript)),
             ]
         }

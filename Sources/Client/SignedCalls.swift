@@ -32,11 +32,22 @@ package struct SignedCalls: Sendable {
         package internal(set) var notice: Notice?
     }
 
+    /// What follows where no answer comes.
+    package enum LostAnswer: Sendable {
+        /// It is sent once more: what it bears tells a second copy from a second wish.
+        case askAgain
+        /// The outcome is unknown. For what a second copy would be refused for, though the first was taken.
+        case stop
+    }
+
     /// Throws ``ClientProblem/sessionEnded(_:)`` once the authority says so. Other refusals are answers.
-    nonisolated(nonsending) package func send(_ draft: Draft) async throws(ClientProblem) -> Answered {
+    nonisolated(nonsending) package func send(
+        _ draft: Draft, ifLost: LostAnswer = .askAgain
+    ) async throws(ClientProblem) -> Answered {
         var draft = draft
         giveKey(to: &draft)
         var chances = Chances()
+        if ifLost == .stop { _ = chances.take(.resending) }
         while true {
             let state = try kept.read()
             guard let login = state.login else { throw .notSignedIn }

@@ -5,7 +5,7 @@ import CountersignWire
 ///
 /// One gate for each event loop is fastest; sharing one is safe.
 package final class Gate: Sendable {
-    private let authorities: Authorities
+    let authorities: Authorities
     let schemes: Registry
     let keys: KeyRing
     private let replay: any ReplayGuard
@@ -32,9 +32,10 @@ package final class Gate: Sendable {
     }
 
     /// Who is calling, once the request has proved it; otherwise why not. A caller whose `body` is not settled must be
-    /// streamed through a ``BodyDigest``. `peer` is the client's address as text; `effect` nil goes by the method.
+    /// streamed through a ``BodyDigest``. `network` is where the client calls from, as bytes, and is seldom asked
+    /// for; `effect` nil goes by the method.
     nonisolated(nonsending) package func judge(
-        _ request: Request, from peer: String = "", for destination: Destination = .backend,
+        _ request: Request, from network: () -> [UInt8] = { [] }, for destination: Destination = .backend,
         as effect: Releases.Effect? = nil
     ) async throws(Refusal) -> Caller {
         let work = workspaces.take()
@@ -51,7 +52,7 @@ package final class Gate: Sendable {
         let fresh = try freshness.check(proof, at: clock.now)
         var caller = try await replay.admit(fresh)  // one atomic insert, after the signature
         caller.update = try releases.check(
-            caller, effect ?? (request.isSafe ? .reads : .changes), from: peer, at: clock.now)
+            caller, effect ?? (request.isSafe ? .reads : .changes), from: network, at: clock.now)
         if destination != .login { caller = try await bearers.identify(caller, sending: request, claim, work) }
         return try await sessions.resume(caller, sending: request, to: destination, at: clock.now)
     }

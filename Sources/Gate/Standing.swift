@@ -19,6 +19,14 @@ package struct Standing: Sendable {
 }
 
 extension Gate {
+    /// Whether any scheme has left a trace in it, well signed or badly.
+    package func isSigned(_ request: Request) -> Bool {
+        schemes.schemes.contains { $0.trace(in: request) != .absent }
+    }
+
+    /// For what is answered without a signature: refuses what was sent to another host.
+    package func checkAuthority(of request: Request) throws(Refusal) { try authorities.check(request) }
+
     /// Whether no other scheme has left a trace in it.
     package func isOfMessageSignatures(_ request: Request) -> Bool {
         for scheme in schemes.schemes where scheme.name != .messageSignatures && scheme.trace(in: request) != .absent {

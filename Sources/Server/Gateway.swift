@@ -48,7 +48,13 @@ final class Gateway: Handler, @unchecked Sendable {
         var event = RequestEvent(id: EventID(&events))
         do throws(Refusal) {
             switch routes.find(exchange.request) {
-            case .elsewhere: try await pass(exchange, &event)
+            case .elsewhere:
+                try await takeBody(of: exchange)
+                if let found = try await routes.legacy?.find(exchange.request, gate) {
+                    try await serve(found, exchange, &event)
+                } else {
+                    try await pass(exchange, &event)
+                }
             case .route(let route, let parameter): try await serve(route, parameter, exchange, &event)
             case .otherMethod(let allowed): await exchange.respond(.otherMethod(allowed: allowed))
             case .nothing: await exchange.respond(.notFound)
@@ -71,9 +77,8 @@ final class Gateway: Handler, @unchecked Sendable {
 
     /// To the backend, if the gate lets it.
     private func pass(_ exchange: any Exchange, _ event: inout RequestEvent) async throws(Refusal) {
-        try await takeBody(of: exchange)
         let request = exchange.request
-        let caller = try await gate.judge(request, from: exchange.peer)
+        let caller = try await gate.judge(request, from: exchange.network)
         event.caller = caller
         try Gateway.checkForwardable(request, caller)
         // Of a body that streams, the last piece decides.
@@ -91,7 +96,7 @@ final class Gateway: Handler, @unchecked Sendable {
         var caller: Caller?
         if route.admission != .anyone {
             let judged = try await gate.judge(
-                request, from: exchange.peer, for: .ownRoute, as: route.effect)
+                request, from: exchange.network, for: .ownRoute, as: route.effect)
             event.caller = judged
             tally.accept(judged.release, under: judged.edition)
             caller = judged
@@ -108,6 +113,34 @@ final class Gateway: Handler, @unchecked Sendable {
             return await exchange.respond(signing.signed(plain, to: request, by: signer, at: clock.now))
         }
         await exchange.respond(await signed(plain, to: request))
+    }
+
+    /// To where old clients sign in. Who does not sign is answered like one who does: they read no problem documents.
+    private func serve(
+        _ found: LegacyRoutes.Found, _ exchange: any Exchange, _ event: inout RequestEvent
+    ) async throws(Refusal) {
+        let request = exchange.request
+        var caller: Caller?
+        do throws(Refusal) {
+            if found.isSigned {
+                let judged = try await gate.judge(request, from: exchange.network, for: .login, as: .reads)
+                event.caller = judged
+                tally.accept(judged.release, under: judged.edition)
+                caller = judged
+            } else {
+                try gate.checkAuthority(of: request)
+            }
+            let call = RouteCall(
+                request: request, caller: caller, peer: exchange.peer, event: event.id, parameter: "", now: clock.now)
+            guard let legacy = routes.legacy else { return }
+            let plain = try await legacy.answer(found, call).telling(caller)
+            await exchange.respond(await signed(plain, to: request))
+        } catch {
+            guard !found.isSigned else { throw error }
+            event.refusal = error
+            tally.refuse(error.code, named: nil)
+            await exchange.respond(RefusalAnswer.unsignedLegacy(error, event.id))
+        }
     }
 
     // MARK: Steps

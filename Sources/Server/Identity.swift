@@ -60,6 +60,8 @@ final class Identity {
     static func forwardedFields(of request: borrowing Request, caller: Caller) -> UInt128 {
         var forwarded: UInt128 = 0
         for index in request.fields.indices where index < UInt128.bitWidth {
+            // A token of ours is told to nobody, covered or not.
+            if caller.session?.kind == .bearer, request.fields[index].known == .authorization { continue }
             if caller.coveredFields.contains(index) || mayGoUncovered(index, of: request, caller.release.policy) {
                 forwarded |= 1 << UInt128(index)
             }

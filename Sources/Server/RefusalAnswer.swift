@@ -56,6 +56,17 @@ enum RefusalAnswer {
             body: Array(body.text.utf8))
     }
 
+    /// To an unsigned call of a login route. The same, but for a status that clients, and proxies on the way, know by itself.
+    static func unsignedLegacy(_ refusal: Refusal, _ event: EventID) -> Answer {
+        var answer = legacy(refusal, nil, event)
+        switch refusal.code {
+        case .tooManyAttempts, .unavailable: answer.status = refusal.code.status
+        default: break
+        }
+        if let seconds = refusal.retryAfter { answer.fields.append(.init("Retry-After", String(seconds))) }
+        return answer
+    }
+
     /// Bytes of each stage that an answer shows.
     private static let longestStage = 16 << 10
 

@@ -29,7 +29,8 @@ public enum Server {
             configuration.logins, deployment, sessions, writer: writer, replay: replay, log: log)
         let routes = RouteTable(
             prefix: configuration.prefix,
-            Route.open(assertionKeys) + [.time(signedBy: signing.authority)] + sessions.routes + accounts.routes)
+            Route.open(assertionKeys) + [.time(signedBy: signing.authority)] + sessions.routes + accounts.routes,
+            legacy: try LegacyRoutes(accounts.services, deployment))
         let service = try Service(
             configuration, log: log, signing: signing, meter: meter, replay: replay,
             adminToken: deployment.folder.adminToken, assertionKeys: assertionKeys, once: once,

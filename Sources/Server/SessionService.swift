@@ -11,6 +11,7 @@ import Synchronization
 final class SessionService: Sendable {
     let live: LiveSessions
     let life: SessionLife
+    let bearers: BearerSessions
     private let log: EventLog?
     private let clock: any TimeSource
     /// One turn at a time: a slow disk must not pile them up.
@@ -23,11 +24,12 @@ final class SessionService: Sendable {
     ) throws(Fault) {
         live = try LiveSessions(deployment, keys, reader: reader, writer: writer)
         life = SessionLife(deployment, live, writer: writer, replay: replay)
+        bearers = try BearerSessions(deployment, writer) { [live] in live.take($0) }
         self.log = log
         self.clock = clock
     }
 
-    var routes: [Route] { TokenRoutes(sessions: life).routes + SessionRoutes(sessions: life).routes }
+    var routes: [Route] { TokenRoutes(sessions: life, bearers: bearers).routes + SessionRoutes(sessions: life).routes }
 
     /// For the main thread's timer.
     func turn() throws(Fault) {

@@ -11,6 +11,7 @@ import time
 import pytest
 
 from gateway import Gateway
+from person import Person
 from till import Till
 from wire import Connection, Reader
 
@@ -338,3 +339,21 @@ def test_a_204_and_a_304_have_no_length(tmp_path):
             assert len(backend.seen) == 1
         finally:
             front.stop()
+
+
+def test_an_accounts_key_is_its_own_on_all_of_its_devices(till, tmp_path):
+    """Two devices of one account share its keys; another account's are others."""
+    front = before(till, tmp_path)
+    try:
+        front.admin("app", "policy", "demo", "--set", "registration=open", "--set", "slots=unlimited")
+        phone = Person(front, tmp_path / "phone", "alice").signs_up().logs_in()
+        tablet = Person(front, tmp_path / "tablet", "alice", release=phone.release).logs_in()
+        other = Person(front, tmp_path / "other", "bob", release=phone.release).signs_up().logs_in()
+        said = []
+        for person in (phone, tablet, other):
+            done = person.run("request", "-i", "-d", "amount=1", "-H", "Idempotency-Key: k", "/pay")
+            assert done.returncode == 0, done.err
+            said.append("countersign-replayed: true" in done.out.lower())
+        assert said == [False, True, False] and till.moves == 2
+    finally:
+        front.stop()

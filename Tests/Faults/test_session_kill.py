@@ -8,6 +8,7 @@ import json
 import random
 import signal
 import threading
+import time
 import typing
 
 from bearer import add_app, asked, bearing, login
@@ -83,6 +84,13 @@ class MixedLoad:
             self.gateway.admin("account", "lock", "demo", name)
             self.seen.locked.append(name)
 
+    def until(self, ended: int, requests: int) -> None:
+        """Waits until it is in full run."""
+        deadline = time.monotonic() + 60
+        while len(self.seen.ended) < ended or len(self.seen.requests) < requests:
+            assert not self.stopping.wait(0.02) and not self.failures, self.failures
+            assert time.monotonic() < deadline, "there is no load to speak of"
+
     def join(self) -> None:
         self.stopping.set()
         for thread in self.threads:
@@ -94,7 +102,7 @@ class MixedLoad:
 def check(gateway: Gateway, seen: Acknowledged, sent: list[bytes]) -> None:
     """Whether all of it is so still; `sent` are the requests that were accepted lately."""
     listed = json.loads(gateway.admin("account", "list", "demo", "--json").out)["accounts"]
-    states = {account["name"]: account["state"] for account in listed}
+    states = {account["account"]: account["state"] for account in listed}
     assert set(seen.accounts) <= states.keys()
     assert {states[name] for name in seen.locked} <= {"locked"}
     with gateway.connect(timeout=30) as connection:
@@ -117,12 +125,12 @@ def test_nothing_acknowledged_is_lost(tmp_path, is_long, note):
     for round_ in range(kills):
         before = dataclasses.replace(seen, ended=[*seen.ended], requests=[*seen.requests])
         load = MixedLoad(gateway, names, seen)
-        load.stopping.wait(moments.uniform(1.5, 4))
+        load.until(ended=len(before.ended) + 2, requests=len(before.requests) + 20)
+        load.stopping.wait(moments.uniform(0, 1))
         assert not load.stopping.is_set(), load.failures
         assert gateway.stop(signal.SIGKILL) == -signal.SIGKILL, "it did not die of the kill"
         load.join()
         sent = seen.requests[len(before.requests):]
-        assert sent and len(seen.ended) > len(before.ended), f"kill {round_}: there was no load to speak of"
         gateway.start()
         check(gateway, seen, sent)
         replays += len(sent)

@@ -13,10 +13,13 @@ import Testing
         return retirement
     }()
 
-    @Test("each stage begins at its moment", arguments: [
-        (Int64(199), ReleaseKey.Stage.live), (200, .warn), (299, .warn), (300, .readOnly), (399, .readOnly), (400, .retired),
-        (Int64.max, .retired),
-    ])
+    @Test(
+        "each stage begins at its moment",
+        arguments: [
+            (Int64(199), ReleaseKey.Stage.live), (200, .warn), (299, .warn), (300, .readOnly), (399, .readOnly),
+            (400, .retired),
+            (Int64.max, .retired),
+        ])
     func stages(_ now: Int64, _ stage: ReleaseKey.Stage) {
         #expect(Self.retirement.stage(at: now) == stage)
         #expect(
@@ -62,7 +65,7 @@ import Testing
             let deployment = try Deployment(retirement: retirement)
             let request = try deployment.signed(scheme, nonce: "abcdefgh12345678") { $0.method = method }
             do throws(Refusal) {
-                return (nil, try await deployment.gate.judge(request, from: "192.0.2.1").update)
+                return (nil, try await deployment.gate.judge(request, from: { [192, 0, 2, 1] }).update)
             } catch {
                 return (error, nil)
             }
@@ -92,20 +95,17 @@ import Testing
         await #expect(throws: Refusal.self) { try await deployment.gate.judge(read, as: .changes) }
     }
 
-    @Test("places are fixed for one release, fall evenly, and differ from release to release")
+    @Test("places are fixed, and fall evenly")
     func places() async throws {
         let first = try await caller("r_messages")
         var counts = [Int](repeating: 0, count: 100)
         for number in 0..<20_000 {
-            counts[RolloutPlace.of(first, from: "198.51.\(number / 250).\(number % 250)")] += 1
+            counts[RolloutPlace.of(first, from: { [198, 51, UInt8(number / 250), UInt8(number % 250)] })] += 1
         }
         // Each is 200 give or take 14: five times that is not chance.
         #expect(counts.allSatisfy { abs($0 - 200) < 75 }, "\(counts)")
-        #expect(RolloutPlace.of(first, from: "192.0.2.7") == RolloutPlace.of(first, from: "192.0.2.7"))
-        // One subscriber's network is one place.
-        let network = Set((0..<50).map { RolloutPlace.of(first, from: "2001:db8:1:2::\($0)") })
-        #expect(network.count == 1)
-        #expect(Set((0..<50).map { RolloutPlace.of(first, from: "2001:db8:1:\($0)::1") }).count > 25)
+        let place = RolloutPlace.of(first, from: { [192, 0, 2, 7] })
+        #expect(RolloutPlace.of(first, from: { [192, 0, 2, 7] }) == place)
     }
 
     private func caller(_ id: String) async throws -> Caller {

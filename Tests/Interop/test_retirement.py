@@ -9,6 +9,7 @@ import pytest
 from backend import Backend
 from gateway import Gateway, run
 from l1_client import signed
+from person import PASSWORD, Person
 
 URL = "https://example.com/next"
 
@@ -158,3 +159,42 @@ def test_impact(place):
     assert [day["accepted"] for day in found["days"]] == [3]
     text = place.admin("release", "impact", key.key_id).out
     assert "3 requests would be cut off" in text and "retired" in text
+
+
+def test_a_session_reads_on_in_a_version_that_may_only_read(tmp_path):
+    """Its token is renewed and it signs out; what would change something, and a new login, are for the next version."""
+    with Gateway(tmp_path / "gateway") as place:
+        place.add_app("demo", registration="open", token_lifetime="2s")
+        alice = Person(place, tmp_path / "alice", "alice").signs_up().logs_in()
+        place.admin("release", "retire", alice.release["key_id"], "--at", int(time.time()) + 999, "--read-only-at", "now",
+                    "--update-url", URL)
+        assert alice.calls("/read")["headers"]["countersign-account"] == "alice"
+        time.sleep(2.5)
+        assert alice.calls("/read-on")["headers"]["countersign-account"] == "alice"
+        # A good request's line is written within a tenth of a second.
+        time.sleep(0.5)
+        renewed = [event["status"] for event in place.events() if event.get("path", "").endswith("/v1/token")]
+        assert renewed and set(renewed) == {200}, "the token was not renewed"
+        refused = alice.run("request", "-d", "x=1", "/write")
+        assert refused.returncode == 1 and json.loads(refused.out)["update_url"] == URL
+        assert alice.run("logout").returncode == 0
+        again = alice.run("login", "--account", "alice", "--password-stdin", stdin=PASSWORD)
+        assert again.returncode == 1 and "update-required" in again.err and URL in again.err
+
+
+def test_a_session_has_a_place_of_its_own(tmp_path):
+    """By shares, sessions of one address are told apart: some are reached by 50 %, and those stay reached."""
+    with Gateway(tmp_path / "gateway") as place:
+        place.add_app("demo", registration="open", slots="unlimited")
+        first = Person(place, tmp_path / "p0", "alice").signs_up().logs_in()
+        people = [first] + [Person(place, tmp_path / f"p{n}", "alice", release=first.release).logs_in() for n in range(1, 12)]
+
+        def reached(percent: int) -> list[bool]:
+            place.admin("release", "retire", first.release["key_id"], "--at", "now", "--update-url", URL, "--percent", percent)
+            return [person.run("request", "/x").returncode == 1 for person in people]
+
+        half, most = reached(50), reached(90)
+        # Twelve on one side of a fair coin is one time in two thousand.
+        assert True in half and False in half
+        assert all(later for earlier, later in zip(half, most) if earlier)
+        assert reached(100) == [True] * len(people)

@@ -117,7 +117,13 @@ extension StoreContract {
         #expect(account.legacy == credential && account.registration == nil)
         #expect(account.userID == 22, "the backend is told a number")
         let registration = StoredRegistration(credential: [UInt8](repeating: 4, count: 16), sealedRecord: [5])
-        #expect(try change(.upgrade(registration)) == .yes(ended: []))
+        func upgrade(from credential: LegacyCredential) throws -> AccountChanged {
+            try make().change(
+                bob.number, if: .legacy(credential), .upgrade(registration), at: 300, recording: .counting)
+        }
+        #expect(try upgrade(from: LegacyCredential(rung: .hmacMD5Time, sealed: [4])) == .missing)
+        #expect(try upgrade(from: credential) == .yes(ended: []))
+        #expect(try upgrade(from: credential) == .missing, "once")
         account = try #require(try make().account(bob.number))
         #expect(account.legacy == nil && account.registration == registration && account.userID == 22)
 

@@ -111,8 +111,12 @@ extension StoreContract {
         #expect(try make().sessionChange() == before && make().session(fresh.id) == nil)
 
         let onLadder = try added(legacyDraft("on-ladder"))
-        guard case .yes = try open(Self.bearer(13, of: onLadder), proving: nil) else {
-            throw Fault(.failed, "its rung does not open")
+        #expect(
+            try open(Self.bearer(13, of: onLadder), proving: [9]) == .accountChanged, "another value on the same rung")
+        for (number, proof) in [(13, nil), (14, onLadder.legacy?.sealed)] {
+            guard case .yes = try open(Self.bearer(number, of: onLadder), proving: proof) else {
+                throw Fault(.failed, "its rung does not open")
+            }
         }
     }
 

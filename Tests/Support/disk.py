@@ -162,9 +162,9 @@ def _apply(write: Event, content: bytearray, torn: random.Random | None = None) 
 
 
 def losses(trace: pathlib.Path, folder: pathlib.Path, see: typing.Callable[[bytes], None], *,
-           keeps_last_sync: bool = True) -> typing.Iterator[tuple[int, Disk]]:
-    """Goes through a run; after each line of output that was acknowledged, `see` is told of it, and the disk given as it
-    then is. Without its last sync it is a disk that said yes and did nothing: for a test of the test."""
+           keeps_last_sync: bool = True) -> typing.Iterator[tuple[Event, Disk]]:
+    """Goes through a run, and gives the disk as it is after each event; `see` is told of each line of output before. Without
+    its last sync it is a disk that said yes and did nothing: for a test of the test."""
     disk = Disk(folder)
     held: tuple[int, Event] | None = None
     for number, event in enumerate(events(trace)):
@@ -172,8 +172,8 @@ def losses(trace: pathlib.Path, folder: pathlib.Path, see: typing.Callable[[byte
             if held:
                 disk.see(*held)
             held = (number, event)
-            continue
-        disk.see(number, event)
+        else:
+            disk.see(number, event)
         if event.kind == "output":
             see(event.data)
-            yield number, disk
+        yield event, disk

@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import secrets
 import subprocess
 
 from gateway import BINARY, Gateway, run
@@ -16,7 +17,7 @@ class Person:
         folder.mkdir(parents=True, exist_ok=True)
         self.profile = str(folder / "profile")
         self.release = release or json.loads(gateway.admin(
-            "release", "add", app, "--platform", "ios", "--version", f"1.{name}", "--json").out)
+            "release", "add", app, "--platform", "ios", "--version", f"1.{secrets.token_hex(6)}", "--json").out)
         options = ["--ca", gateway.data / "tls/certificate.pem"] if gateway.is_tls else []
         done = run("profile", "add", self.profile, "--url", url or gateway.url, "--key-id", self.release["key_id"],
                    "--secret-stdin", "--authority-key", self.release["authority_key"], *options,

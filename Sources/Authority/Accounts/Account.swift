@@ -34,10 +34,11 @@ package struct Account: Sendable, Equatable {
         self.created = created
     }
 
-    /// Whether what a login proved is what the account has: its registration, by its credential, or nil for its rung.
+    /// Whether what a login proved is what the account still has: its registration, by its credential's name, or its rung, by what
+    /// is sealed for it. Nil stands for whatever rung it is on.
     package func isProved(by credential: [UInt8]?) -> Bool {
         guard let credential else { return registration == nil && legacy != nil }
-        return registration?.credential == credential
+        return registration?.credential == credential || legacy?.sealed == credential
     }
 }
 

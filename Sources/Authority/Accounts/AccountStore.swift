@@ -54,6 +54,8 @@ package enum AccountExpectation: Sendable, Equatable {
     case anything
     /// Its registration is still this one, by its credential (nil: it has none).
     case credential([UInt8]?)
+    /// It is still on the ladder by this.
+    case legacy(LegacyCredential)
     /// This reset code is still good.
     case reset(codeHash: [UInt8])
 
@@ -63,6 +65,7 @@ package enum AccountExpectation: Sendable, Equatable {
         switch self {
         case .anything: true
         case .credential(let credential): account.registration?.credential == credential
+        case .legacy(let credential): account.legacy == credential
         case .reset(let hash): account.reset.map { $0.codeHash == hash && now < $0.until } ?? false
         }
     }

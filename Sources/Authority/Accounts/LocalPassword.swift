@@ -59,7 +59,9 @@ extension Login {
         let isOpened = try Login.reading { () throws(Fault) in
             try keys.isOpened(by: password, found.record, found.credential, of: name, in: app)
         }
-        guard isOpened, let account = found.account, account.state != .removed else { throw Login.wrong }
+        guard isOpened, let account = found.account, account.registration != nil, account.state != .removed else {
+            throw Login.wrong
+        }
         guard account.state == .active else { throw Refusal(.forbidden, "account \(account.number) is locked") }
         return (account, found.credential)
     }

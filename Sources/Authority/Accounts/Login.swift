@@ -48,8 +48,9 @@ package final class Login: Sendable {
         } catch {
             throw Refusal(.unavailable, "login: \(error)")
         }
-        let login = PendingLogin(
-            answer, start, account: found.account?.number, credential: found.credential, receipt: receipt)
+        // Nobody can prove the fake record's password; should somebody, it is no account's.
+        let account = found.account?.registration == nil ? nil : found.account?.number
+        let login = PendingLogin(answer, start, account: account, credential: found.credential, receipt: receipt)
         let id = pending.add(login, of: PendingLogin.Holder(caller, start), at: now)
         return LoginAnswer(loginID: id, ke2: login.ke2)
     }

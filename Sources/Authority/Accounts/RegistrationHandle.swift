@@ -8,8 +8,6 @@ import CountersignWire
 struct RegistrationHandle: Sendable {
     /// Seconds for which it is good.
     static let lifetime: Int64 = 600
-    /// Bytes of ``sealed(for:of:in:by:)``.
-    package static let count = 65
 
     var credential: [UInt8]
     /// Whole Unix seconds.

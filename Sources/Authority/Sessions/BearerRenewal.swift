@@ -39,9 +39,11 @@ package struct BearerRenewal: Sendable {
             guard session.used + idle > now else {
                 return try end(session, SessionEnd(.expired, at: now), in: store, recording: nil)
             }
-            guard let (next, token, loginToken) = next(after: old) else {
-                return try end(session, SessionEnd(.reused, at: now), in: store, recording: draft)
-            }
+            // Neither the current one nor the one before it, whose successor nobody has used: somebody has a copy.
+            guard presented.matches(old.loginTokenHash) || old.previousLoginTokenHash.map(presented.matches) == true
+            else { return try end(session, SessionEnd(.reused, at: now), in: store, recording: draft) }
+            if let (token, loginToken) = answerOfAMomentAgo(old) { return .renewed(session, token, loginToken) }
+            guard let (next, token, loginToken) = next(after: old) else { return .none }
             switch try store.swap(id, .bearer(old), for: .bearer(next), at: now) {
             case .yes(let session): return .renewed(session, token, loginToken)
             case .moved: continue
@@ -50,26 +52,26 @@ package struct BearerRenewal: Sendable {
         }
     }
 
-    /// What takes the place of `old`; nil where the login token was renewed and its successor used, or is one that was passed
-    /// over: somebody has a copy.
+    /// What this very login token was answered with, if that was just now; the store stays as it is.
+    private func answerOfAMomentAgo(_ old: BearerCredentials) -> (token: BearerToken, loginToken: LoginToken)? {
+        let successor = successor(old.issued)
+        guard now - old.issued < BearerSessions.sameAnswerSeconds, now < old.tokenExpires,
+            successor.matches(old.loginTokenHash), let token = successor.token(issued: old.issued, under: key)
+        else { return nil }
+        return (token, successor)
+    }
+
+    /// What takes the place of `old`.
     private func next(
         after old: BearerCredentials
     ) -> (BearerCredentials, token: BearerToken, loginToken: LoginToken)? {
-        let isCurrent = presented.matches(old.loginTokenHash)
-        guard isCurrent || old.previousLoginTokenHash.map(presented.matches) == true else { return nil }
-        var issued = old.issued
-        var successor = successor(issued)
-        // The answer of a moment ago once more, if it was given to this login token; else a new one.
-        let isRepeated = now - old.issued < BearerSessions.sameAnswerSeconds && successor.matches(old.loginTokenHash)
-        if !isRepeated {
-            // Never the time before again, though the clock be set back: another time makes other tokens.
-            issued = max(now, old.issued + 1)
-            successor = self.successor(issued)
-        }
+        // Never the time before again, though the clock be set back: another time makes other tokens.
+        let issued = max(now, old.issued + 1)
+        let successor = successor(issued)
         guard let token = successor.token(issued: issued, under: key) else { return nil }
         var next = BearerCredentials(
             tokenHash: token.hash, tokenExpires: now + lifetime, issued: issued, loginTokenHash: successor.hash)
-        next.previousTokenHash = isRepeated ? old.previousTokenHash : old.tokenHash
+        next.previousTokenHash = old.tokenHash
         if habit == .rotating { next.previousLoginTokenHash = presented.hash }
         return (next, token, successor)
     }

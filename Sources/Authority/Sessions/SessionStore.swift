@@ -4,8 +4,8 @@ import CountersignWire
 /// Sessions: the truth about which of them live. Every change is a compare-and-swap on the row, in one transaction; of a
 /// refresh, a logout, a revocation and a replacement that race, one comes first and the others see it.
 package protocol SessionStore: Sendable {
-    /// Adds a session to an account that is active and whose credential is still the one that was proved (nil: by its rung), and
-    /// ends those that its slot has no room for. One transaction.
+    /// Adds a session to an account that is active and still has what was proved (``Account/isProved(by:)``), and ends those that its
+    /// slot has no room for. One transaction.
     func open(
         _ session: StoredSession, proving credential: [UInt8]?, slots: SlotRule, at now: Int64
     ) throws(Fault) -> SessionOpened

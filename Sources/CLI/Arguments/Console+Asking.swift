@@ -24,36 +24,47 @@ extension Console {
         guard isAskable, tcgetattr(input, &before) == 0 else { return nil }
         var silent = before
         silent.c_lflag &= ~tcflag_t(ECHO | ISIG | ICANON)
-        write(prompt)
         guard tcsetattr(input, TCSAFLUSH, &silent) == 0 else {
             throw SystemProblem.fault("terminal: cannot be silenced")
         }
-        var line: [UInt8] = []
+        // Only now: who types as soon as he is asked is neither shown nor flushed.
+        write(prompt)
+        // In one place and of one length, so that all of it is wiped, what was typed and taken back as well.
+        var line = [UInt8](repeating: 0, count: Console.longestUnseen)
+        var count = 0
         defer {
             line.withUnsafeMutableBytes { if let start = $0.baseAddress { explicit_bzero(start, $0.count) } }
-            tcsetattr(input, TCSAFLUSH, &before)
+            tcsetattr(input, TCSADRAIN, &before)
             write("\n")
         }
-        // Room for all of it, so that no copy is left behind by growing.
-        line.reserveCapacity(1024)
         while true {
             var byte: UInt8 = 0
-            let count = Glibc.read(input, &byte, 1)
-            if count < 0, errno == EINTR { continue }
-            guard count == 1, line.count < 1024 else { throw Fault(.failed, "no password was given") }
+            let read = Glibc.read(input, &byte, 1)
+            if read < 0, errno == EINTR { continue }
+            guard read == 1, count < line.count else { throw Fault(.failed, "no password was given") }
             switch byte {
-            case 0x0A, 0x0D: return Secret(copying: line.span)
+            case 0x0A, 0x0D: return Secret(copying: line.span.extracting(0..<count))
             case 0x03, 0x04, 0x1C: throw Fault(.failed, "given up")
-            case 0x7F, 0x08: Console.eraseLast(&line)
-            case 0x15: line.removeAll(keepingCapacity: true)
-            default: line.append(byte)
+            case 0x7F, 0x08: count = Console.withoutLast(line, count)
+            case 0x15: count = 0
+            default:
+                line[count] = byte
+                count += 1
             }
         }
     }
 
-    /// One character, however many bytes.
-    private static func eraseLast(_ line: inout [UInt8]) {
-        while let last = line.popLast(), last & 0xC0 == 0x80 {}
+    /// Bytes that a person types.
+    private static let longestUnseen = 1024
+
+    /// One character fewer, however many bytes it has.
+    private static func withoutLast(_ line: [UInt8], _ count: Int) -> Int {
+        var count = count
+        while count > 0 {
+            count -= 1
+            if line[count] & 0xC0 != 0x80 { break }
+        }
+        return count
     }
 
     private func write(_ prompt: String) { _ = Console.writeAll(Array(prompt.utf8), to: errors) }

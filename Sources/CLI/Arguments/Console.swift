@@ -31,6 +31,12 @@ struct Console: Sendable {
     /// A line on standard error. Where that cannot be written to, there is nobody left to tell.
     func note(_ text: String) { _ = Console.writeAll(Array((text + "\n").utf8), to: errors) }
 
+    /// Whether a person sees what is said on standard error.
+    var isWatched: Bool { isatty(errors) == 1 }
+
+    /// On standard error, without a line's end.
+    func hint(_ text: String) { _ = Console.writeAll(Array(text.utf8), to: errors) }
+
     /// All of standard input, up to `limit` bytes.
     func read(limit: Int = 64 << 20) throws(Fault) -> [UInt8] {
         try Console.readAll(input, limit: limit, name: "standard input")

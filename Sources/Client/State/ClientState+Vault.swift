@@ -9,7 +9,7 @@ private enum Tag {
         10, 11, 12, 13, 14
     )
     static let (idle, epoch, root, expires): (UInt8, UInt8, UInt8, UInt8) = (15, 20, 21, 22)
-    static let (attempt, nextRoot, nextExpires): (UInt8, UInt8, UInt8) = (23, 24, 25)
+    static let (attempt, nextRoot, nextExpires, asked): (UInt8, UInt8, UInt8, UInt8) = (23, 24, 25, 26)
     static let (token, loginToken, tokenExpires): (UInt8, UInt8, UInt8) = (30, 31, 32)
 }
 
@@ -69,6 +69,7 @@ extension SignedIn {
             parts[Tag.root] = session.current.root.secret
             parts.set(Tag.expires, session.current.expires)
             parts.set(Tag.attempt, session.attempt)
+            parts.set(Tag.asked, session.asked)
             parts[Tag.nextRoot] = session.successor?.root.secret
             parts.set(Tag.nextExpires, session.successor?.expires)
         case .bearer(let session):
@@ -93,7 +94,7 @@ extension SignedIn.Session {
         self = .device(
             DeviceSession(
                 id: id, current: .init(number: number, root: SessionRoot(secret: root), expires: expires), idle: idle,
-                successor: successor, attempt: parts.bytes(Tag.attempt)))
+                successor: successor, attempt: parts.bytes(Tag.attempt), asked: parts.number(Tag.asked)))
     }
 
     fileprivate init?(bearer parts: VaultParts, _ id: SessionID, _ idle: Int64) {

@@ -27,18 +27,22 @@ package struct DeviceSession: Sendable {
     package private(set) var successor: Epoch?
     /// Names the attempt to leave `current`: chosen once, kept before it is sent, used until the successor is in use.
     private(set) var attempt: [UInt8]?
+    /// The time that the last copy of it bears, whole Unix seconds: the authority takes one copy for each.
+    private(set) var asked: Int64?
     /// When the session ends if it is not refreshed: whole Unix seconds.
     package private(set) var idle: Int64
 
     /// As a login gives it, or the vault.
     init(
-        id: SessionID, current: Epoch, idle: Int64, successor: Epoch? = nil, attempt: [UInt8]? = nil
+        id: SessionID, current: Epoch, idle: Int64, successor: Epoch? = nil, attempt: [UInt8]? = nil,
+        asked: Int64? = nil
     ) {
         self.id = id
         self.current = current
         self.idle = idle
         self.successor = successor
         self.attempt = attempt
+        self.asked = asked
     }
 
     /// The epoch that requests are signed under.
@@ -59,12 +63,18 @@ package struct DeviceSession: Sendable {
         return keys
     }
 
-    /// The attempt that goes on, or a new one, which is to be kept before it is sent.
-    mutating func beginRefresh(_ newAttempt: @autoclosure () -> [UInt8]) -> [UInt8] {
-        if let attempt { return attempt }
-        let attempt = newAttempt()
+    /// The attempt that goes on, or a new one, and how many seconds ahead of `now` its next copy is to be dated, so that no two
+    /// are dated alike. To be kept before it is sent.
+    mutating func beginRefresh(at now: Int64, _ newAttempt: @autoclosure () -> [UInt8]) -> (
+        attempt: [UInt8], ahead: Int64
+    ) {
+        let attempt = attempt ?? newAttempt()
         self.attempt = attempt
-        return attempt
+        var ahead: Int64 = 0
+        // Far ahead is a clock that was wrong, and was corrected since.
+        if let asked, asked >= now, asked - now < 30 { ahead = asked + 1 - now }
+        asked = now + ahead
+        return (attempt, ahead)
     }
 
     /// The server has `epoch`: nothing before it is needed any more.
@@ -73,6 +83,7 @@ package struct DeviceSession: Sendable {
         current = successor
         self.successor = nil
         attempt = nil
+        asked = nil
     }
 
     /// What a refresh was answered, by whom only the server can be: `root` is computed from its `ephemeral`.

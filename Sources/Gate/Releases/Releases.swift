@@ -7,12 +7,13 @@ package struct Releases: Sendable {
 
     package init() {}
 
-    /// What is to be told to the caller, who is let in; nil for nothing. `peer` is the client's address as text.
+    /// What is to be told to the caller, who is let in; nil for nothing. `network` is where
+    /// the client calls from, as far as one can be told from another.
     package func check(
-        _ caller: Caller, _ effect: Effect, from peer: String, at now: Int64
+        _ caller: Caller, _ effect: Effect, from network: () -> [UInt8], at now: Int64
     ) throws(Refusal) -> UpdateNotice? {
         guard let retirement = caller.release.retirement else { return nil }
-        switch retirement.stage(at: now, place: { RolloutPlace.of(caller, from: peer) }) {
+        switch retirement.stage(at: now, place: { RolloutPlace.of(caller, from: network) }) {
         case .live: return nil
         case .warn: return UpdateNotice(.warn, retirement)
         case .readOnly where effect == .reads: return UpdateNotice(.readOnly, retirement)

@@ -1,16 +1,15 @@
 import CountersignSchemes
 import CountersignSeal
 import CountersignWire
-import Glibc
 
 /// Where a device stands among a hundred when a release leaves by percentage: always in the same place for one release,
 /// so that who was sent away is not let in again, and in another for the next, so that it is not always the same who go
 /// first.
 enum RolloutPlace {
     /// 0 to 99. A session has its own place; of a caller without one the network is all that is known.
-    static func of(_ caller: Caller, from peer: String) -> Int {
-        if let session = caller.session { return place(of: session.id.description, under: caller.release.id) }
-        return place(of: network(peer), under: caller.release.id)
+    static func of(_ caller: Caller, from network: () -> [UInt8]) -> Int {
+        let name = caller.session?.id.description ?? Hex.encode(network().span)
+        return place(of: name, under: caller.release.id)
     }
 
     private static func place(of name: String, under release: KeyID) -> Int {
@@ -20,12 +19,5 @@ enum RolloutPlace {
         var number: UInt64 = 0
         for index in 0..<8 { number = number << 8 | UInt64(digest[index]) }
         return Int(number % 100)
-    }
-
-    /// Of an IPv6 address its first 64 bits: devices change the others daily. Source: RFC 8981.
-    private static func network(_ peer: String) -> String {
-        var address = in6_addr()
-        guard inet_pton(AF_INET6, peer, &address) == 1 else { return peer }
-        return withUnsafeBytes(of: &address) { "v6 " + Hex.encode(Array($0.prefix(8)).span) }
     }
 }

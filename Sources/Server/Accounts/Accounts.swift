@@ -21,11 +21,11 @@ final class Accounts {
             login: Login(keys, reading: sessions.life.reader, pending: pending),
             signUps: Registration(keys, for: .signUp), passwordChanges: Registration(keys, for: .passwordChange),
             enrolment: Enrolment(sessions.life), limits: keeper.limits,
-            steps: try HashingPool(.init(workers: cores, queue: settings.queue)),
+            steps: try HashingPool(.init(workers: cores, queue: settings.queue, patience: 5_000)),
             passwords: try HashingPool(
                 .init(workers: settings.hashes ?? max(1, cores / 2), queue: settings.hashQueue)),
             replay: replay, sessions: sessions,
-            bearers: try BearerSessions(deployment, writer) { sessions.live.take($0) })
+            bearers: sessions.bearers)
     }
 
     var routes: [Route] {

@@ -1,4 +1,5 @@
 import CountersignAuthority
+import CountersignHTTP
 import Glibc
 
 extension ClientAddress {
@@ -18,4 +19,9 @@ extension ClientAddress {
             return nil
         }
     }
+}
+
+extension Exchange {
+    /// Where the client calls from: four bytes or eight, and none where that cannot be told.
+    func network() -> [UInt8] { ClientAddress(peer: peer)?.bytes ?? [] }
 }

@@ -42,7 +42,7 @@ extension Setting {
             expected: "a whole number from 1 to 256",
             set: { configuration, text in wholeNumber(text, in: 1...256).map { configuration.logins.hashes = $0 } },
             show: { $0.logins.hashes.map { .integer(Int64($0)) } ?? .null }),
-        number("login-hash-queue", \.logins.hashQueue, in: 0...100_000, "callers that wait for a password to be hashed"),
+        number("login-hash-queue", \.logins.hashQueue, in: 0...100_000, "callers that wait for a hash"),
     ]
 
     /// `10/60s`: so many at once, and one more each so often.

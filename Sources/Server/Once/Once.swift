@@ -51,22 +51,24 @@ final class Once: Sendable {
         }
     }
 
+    /// Leaves ``running`` unless the request is ours.
     private nonisolated(nonsending) func mark(_ request: IdempotentRequest) async throws(Refusal) -> Beginning {
+        // Where the store does not answer, whoever waits looks for himself.
+        var ending = RunningRequests.Ending.dropped
         do throws(Refusal) {
             switch try await writer.write({ (store) throws(Fault) in try store.begin(request) }) {
             case .begun: return .ours
-            case .unfinished:
-                running.leave(request, .unknown)
-                throw Once.unfinished
-            case .otherRequest: throw Once.otherRequest
             case .finished(let stored):
                 let answer = try opened(stored, to: request)
                 running.leave(request, .answered(answer))
                 return .again(answer)
+            case .unfinished:
+                ending = .unknown
+                throw Once.unfinished
+            case .otherRequest: throw Once.otherRequest
             }
         } catch {
-            // Whoever waits looks for himself.
-            running.leave(request, .dropped)
+            running.leave(request, ending)
             throw error
         }
     }

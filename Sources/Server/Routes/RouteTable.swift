@@ -15,10 +15,13 @@ struct RouteTable: Sendable {
 
     private let prefix: [UInt8]
     private let routes: [Route]
+    /// Those outside the prefix, which an app's policy opens; nil for a server without accounts.
+    let legacy: LegacyRoutes?
 
-    init(prefix: String, _ routes: [Route]) {
+    init(prefix: String, _ routes: [Route], legacy: LegacyRoutes? = nil) {
         self.prefix = Array(prefix.utf8)
         self.routes = routes
+        self.legacy = legacy
     }
 
     func find(_ request: borrowing Request) -> Found {

@@ -6,13 +6,30 @@ import CountersignWire
 /// `POST token`: a session's key is renewed. Source: docs/protocol.md, "Refresh".
 struct TokenRoutes: Sendable {
     let sessions: SessionLife
+    let bearers: BearerSessions
 
     var routes: [Route] {
         [
             Route(method: "POST", path: "/token", admission: .release) { (call) throws(Refusal) in
-                try await refresh(call)
+                let body = try Members(of: call.request.body)
+                return body.has("login_token") ? try await renew(call, body) : try await refresh(call)
             }
         ]
+    }
+
+    /// New tokens for a client that sends them. Source: docs/protocol.md, "Bearer sessions".
+    private func renew(_ call: RouteCall, _ body: Members) async throws(Refusal) -> RouteAnswer {
+        let release = try call.release()
+        let text = Array(try body.text("login_token").utf8)
+        guard let loginToken = LoginToken(text.span) else {
+            throw body.malformed("login_token", expected: "`l_` and 43 characters of base64url")
+        }
+        let grant = try await bearers.renew(
+            loginToken, of: try release.appName(), release.policy, .rotating, at: call.now)
+        return RouteAnswer([
+            "token": .string(grant.token.text), "login_token": .string(grant.loginToken.text),
+            "expires": .integer(grant.expires), "idle": .integer(grant.idle),
+        ])
     }
 
     private func refresh(_ call: RouteCall) async throws(Refusal) -> RouteAnswer {

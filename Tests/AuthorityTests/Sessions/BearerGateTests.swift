@@ -21,7 +21,8 @@ import Testing
         #expect(try await scene.judge("a=b") == .success(nil), "as a release")
         #expect(try await scene.judge("token=&userId=") == .success(nil), "as before anybody signed in")
 
-        for form in ["token=\(token)&userId=7", "token=\(token)&userId=042", "userId=42", "token=\(token)&userId=042 "] {
+        for form in ["token=\(token)&userId=7", "token=\(token)&userId=042", "userId=42", "token=\(token)&userId=042 "]
+        {
             #expect(try await scene.judge(form).code == .sessionEnded, "\(form)")
         }
         #expect(try await scene.judge("userId=7", authorization: field).code == .sessionEnded)

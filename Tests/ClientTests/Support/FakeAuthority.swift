@@ -23,6 +23,7 @@ actor FakeAuthority {
     /// Of requests under a session that were let in.
     private(set) var accepted = 0
     private(set) var refreshes = 0
+    private var transcripts: Set<[UInt8]> = []
 
     private struct Pending {
         let binding: LoginBinding
@@ -176,6 +177,11 @@ actor FakeAuthority {
             session.authenticates(mac, transcript, under: epoch),
             try session.device.signingKey.verifyingKey().verify(signature.span, of: transcript.span) == .equal
         else { return try refuse("bad-signature", draft) }
+        // Each is taken once, and fresh.
+        guard transcripts.insert(transcript).inserted else { return try refuse("replayed", draft) }
+        guard abs(Int64(seconds) - now) <= 60 else {
+            return try reply(401, ["code": "stale", "time": .integer(now)], draft, nil)
+        }
         refreshes += 1
         if let reason = session.ended {
             return try reply(401, ["code": "session-ended", "reason": .string(reason)], draft, nil)

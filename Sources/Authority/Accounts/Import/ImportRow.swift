@@ -17,7 +17,7 @@ struct ImportRow {
         let name = try name()
         let userID = try userID()
         let rung = try rung()
-        return ImportedAccount(name: name, userID: userID, rung: rung, value: try value(of: rung))
+        return ImportedAccount(line: line, name: name, userID: userID, rung: rung, value: try value(of: rung))
     }
 
     private func name() throws(ImportProblem) -> AccountName {

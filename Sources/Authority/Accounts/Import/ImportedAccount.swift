@@ -4,6 +4,8 @@ import CountersignWire
 
 /// One account of an old backend: what `account import` reads a row into.
 package struct ImportedAccount: Sendable {
+    /// Where it stands in the file, from 1 on.
+    package var line: Int
     package var name: AccountName
     package var userID: BackendUserID
     package var rung: Rung

@@ -24,9 +24,6 @@ package final class LegacyApps: @unchecked Sendable {
         snapshot = try LegacyApps.load(deployment)
     }
 
-    /// Whether any app's policy has `legacy-login`. Without one, the login paths are paths like any other.
-    package func areThere() throws(Fault) -> Bool { try !current().isEmpty }
-
     /// The app of that name; nil where its policy does not have `legacy-login`.
     package func app(named name: String) throws(Fault) -> LegacyApp? {
         try current().first { $0.name.description == name }

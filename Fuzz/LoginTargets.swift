@@ -1,0 +1,54 @@
+// The bodies of sign-up and login, as the routes read them: whatever bytes come, they are refused as malformed or taken, and
+// what was taken is in its bounds.
+import CountersignAuthority
+import CountersignHandshake
+import CountersignSeal
+import CountersignWire
+
+@testable import CountersignServer
+
+@Sendable func fuzzLoginBodies(_ bytes: Span<UInt8>) {
+    let body = bytes.withUnsafeBufferPointer { Array($0) }
+    for read in [readRegistration, readStart, readFinish, readPasswordLogin] {
+        do throws(Refusal) {
+            try read(body)
+        } catch {
+            precondition(error.code == .malformed, "\(error.code)")
+            precondition(!error.detail.isEmpty)
+        }
+    }
+    if let code = ResetCode(typed: bytes.text) {
+        // What was read is read again from its own spelling.
+        precondition(ResetCode(typed: code.text)?.hash == code.hash)
+    }
+}
+
+@Sendable private func readRegistration(_ body: [UInt8]) throws(Refusal) {
+    let members = try Members(of: body)
+    precondition((1...AccountName.longest).contains(try members.account().bytes.count))
+    precondition(try members.bytes("request", 32).count == 32)
+    _ = try members.resetCode()
+}
+
+@Sendable private func readStart(_ body: [UInt8]) throws(Refusal) {
+    let members = try Members(of: body)
+    _ = try members.account()
+    let device = try members.device()
+    precondition((1...Device.Name.longest).contains(device.name.description.utf8.count))
+    precondition(device.id.count == 32)
+    guard let proof = try members.members(ifAny: "proof") else { return }
+    precondition(try proof.integer("time") >= 0)
+    _ = try proof.bytes("signature", 64)
+}
+
+@Sendable private func readFinish(_ body: [UInt8]) throws(Refusal) {
+    let finish = try Members(of: body).finish()
+    precondition(finish.loginID.count == 16 && finish.ke3.count == 64)
+    precondition(finish.signature.count == 64 && finish.mac.count == 32)
+}
+
+@Sendable private func readPasswordLogin(_ body: [UInt8]) throws(Refusal) {
+    let members = try Members(of: body)
+    precondition(try members.secret("password", upTo: 1024).count <= 1024)
+    _ = try members.members("device").deviceLabel()
+}

@@ -1,0 +1,160 @@
+import CountersignAuthority
+import CountersignGate
+import CountersignHandshake
+import CountersignHTTP
+import CountersignSchemes
+import CountersignWire
+
+/// The routes that old clients sign in at, outside the prefix. They are there where an app's policy says so; else these paths
+/// are the backend's like any other. Source: docs/protocol.md, "The login ladder".
+struct LegacyRoutes: Sendable {
+    let services: AccountServices
+    let apps: LegacyApps
+    let signIn: LegacySignIn
+
+    /// Computes one slow hash.
+    init(_ services: AccountServices, _ deployment: Deployment) throws(Fault) {
+        self.services = services
+        apps = try LegacyApps(deployment)
+        signIn = try LegacySignIn(deployment, reader: services.sessions.life.reader)
+    }
+
+    /// What is called, and whose call it is.
+    struct Found: Sendable {
+        let path: LegacyPath
+        let app: LegacyApp
+        /// To be judged by the gate. One that is not signed is judged by what it carries alone.
+        let isSigned: Bool
+    }
+
+    /// Nil where the call is the backend's: another path, an app without these routes, or nobody's.
+    nonisolated(nonsending) func find(_ request: Request, _ gate: Gate) async throws(Refusal) -> Found? {
+        guard request.isBodyWhole, let path = LegacyPath(request) else { return nil }
+        let isSigned = gate.isSigned(request)
+        var release: ReleaseKey?
+        // Says whose call it would be; that the signature holds is the gate's to find, later.
+        if isSigned { release = await gate.standing(of: request).release }
+        let app = try app(of: request, release, isSigned: isSigned)
+        guard let app, path != .token || app.policy.legacySession == .authority else { return nil }
+        return Found(path: path, app: app, isSigned: isSigned)
+    }
+
+    private func app(
+        of request: Request, _ release: ReleaseKey?, isSigned: Bool
+    ) throws(Refusal) -> LegacyApp? {
+        do throws(Fault) {
+            guard isSigned else { return try apps.app(at: LegacyRoutes.host(of: request)) }
+            guard let release else { return nil }
+            return try apps.app(named: release.app)
+        } catch {
+            throw Refusal(.unavailable, "legacy login: \(error.message)", retryAfter: 5)
+        }
+    }
+
+    /// `call.caller` is nil where the call is not signed.
+    func answer(_ found: Found, _ call: RouteCall) async throws(Refusal) -> Answer {
+        switch found.path {
+        case .login(let door): try await logIn(found.app, at: door, call)
+        case .token: try await renew(found.app, call)
+        }
+    }
+
+    /// Without the port, in lower case.
+    private static func host(of request: Request) -> String {
+        let authority = request.text(request.authority).lowercased()
+        guard let colon = authority.lastIndex(of: ":"), !authority.hasSuffix("]") else { return authority }
+        return String(authority[..<colon])
+    }
+}
+
+extension LegacyRoutes {
+    /// `{"userId":N}`; N is 0 for whoever is not let in, whatever the reason.
+    private func logIn(_ app: LegacyApp, at door: Rung.Door, _ call: RouteCall) async throws(Refusal) -> Answer {
+        let form = try LegacyForm(of: call.request)
+        let (username, password) = (try form.value("username"), try form.value("password"))
+        let attempt = LegacyAttempt(app, username: username, password: PasswordField(password.span), at: door)
+        guard let attempt else { return LegacyRoutes.refused }
+        let receipt = try services.debit(call, attempt.counted, of: app.name)
+        guard let account = try await judged(attempt, receipt, at: call.now), let userID = account.userID else {
+            return LegacyRoutes.refused
+        }
+        services.refund(receipt, at: call.now)
+        guard app.policy.legacySession == .authority else { return .legacy([("userId", .integer(userID))]) }
+        return try await signedIn(account, userID, app, call)
+    }
+
+    /// Whose password it is; nil for nobody's, and where the value was used before.
+    private func judged(
+        _ attempt: LegacyAttempt, _ receipt: LoginLimits.Receipt, at now: Int64
+    ) async throws(Refusal) -> Account? {
+        let accepted: LegacySignIn.Accepted?
+        do throws(Refusal) {
+            accepted = try await services.passwords.attempt { () throws(Refusal) in try signIn.judge(attempt, at: now) }
+        } catch {
+            // No answer, no guess.
+            services.refund(receipt, at: now)
+            throw error
+        }
+        guard let accepted else { return nil }
+        return try spend(accepted.use, at: now) ? accepted.account : nil
+    }
+
+    /// With a session of ours. None where the account was locked, or left the ladder, a moment ago.
+    private func signedIn(
+        _ account: Account, _ userID: Int64, _ app: LegacyApp, _ call: RouteCall
+    ) async throws(Refusal) -> Answer {
+        let login = try login(account, app, call)
+        let grant = try await services.bearers.open(login, app.policy, at: call.now)
+        guard let grant else { return LegacyRoutes.refused }
+        return .legacy([
+            ("userId", .integer(userID)), ("token", .string(grant.token.text)),
+            ("loginToken", .string(grant.loginToken.text)), ("expiresIn", .integer(grant.expires - call.now)),
+        ])
+    }
+
+    private static let refused = Answer.legacy([("userId", 0)])
+
+    /// Whether the minute's value is used for the first time; true for rungs whose values are always the same.
+    private func spend(_ use: MinuteUse?, at now: Int64) throws(Refusal) -> Bool {
+        guard let use else { return true }
+        do throws(Refusal) {
+            guard let entry = ReplayEntry(spending: use, at: now) else { return false }
+            try services.replay.insertNow(entry)
+            return true
+        } catch {
+            guard error.code == .replayed else { throw error }
+            return false
+        }
+    }
+
+    private func login(_ account: Account, _ app: LegacyApp, _ call: RouteCall) throws(Refusal) -> BearerLogin {
+        let release = call.caller?.release
+        guard let platform = Platform(release?.platform ?? "unknown") else {
+            throw Refusal(.unavailable, "a release without a platform")
+        }
+        return BearerLogin(
+            account: account.number, app: app.name, platform: platform, deviceClass: .other,
+            deviceName: release.map { "\($0.platform) \($0.version)" } ?? "unsigned login", credential: nil)
+    }
+
+    /// The login token stays as it is: clients in the field keep the one that they were given.
+    private func renew(_ app: LegacyApp, _ call: RouteCall) async throws(Refusal) -> Answer {
+        let text = try LegacyForm(of: call.request).value("loginToken")
+        guard let loginToken = LoginToken(text.span) else {
+            throw Refusal(.sessionEnded, "loginToken: not one of ours")
+        }
+        let grant = try await services.bearers.renew(loginToken, of: app.name, app.policy, .keeping, at: call.now)
+        return .legacy([
+            ("token", .string(grant.token.text)), ("expiresIn", .integer(grant.expires - call.now)),
+        ])
+    }
+}
+
+extension Answer {
+    /// JSON that nobody is to keep, without a line break: old clients compare texts.
+    fileprivate static func legacy(_ members: [(name: String, value: JSONValue)]) -> Answer {
+        Answer(
+            status: 200, type: "application/json", fields: [Field("Cache-Control", "no-store")],
+            body: Array(JSONValue.object(members).text.utf8))
+    }
+}
