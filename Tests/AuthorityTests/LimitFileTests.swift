@@ -55,12 +55,12 @@ import Testing
             variants.append(altered)
         }
         for variant in variants {
-            FileManager.default.createFile(atPath: path, contents: Data(variant))
+            _ = FileManager.default.createFile(atPath: path, contents: Data(variant))
             guard case .damaged = try file.read(rules(), at: now) else {
                 return #expect(Bool(false), "\(variant.count) bytes taken")
             }
         }
-        FileManager.default.createFile(atPath: path, contents: Data(whole))
+        _ = FileManager.default.createFile(atPath: path, contents: Data(whole))
         var larger = rules()
         larger.capacity = 1 << 13
         guard case .damaged = try file.read(larger, at: now) else { return #expect(Bool(false), "another size") }
