@@ -23,8 +23,8 @@ struct ImportReport {
     var text: String {
         let verb = isDry ? "would take" : "took"
         let rate = seconds > 0 ? Int(Double(taken + present + refused) / seconds) : 0
-        return
-            "\(verb) \(taken), already there \(present), refused \(refused); \(ImportProgress.text(seconds)), \(rate) rows/s"
+        let pace = "\(ImportProgress.text(seconds)), \(rate) rows/s"
+        return "\(verb) \(taken), already there \(present), refused \(refused); \(pace)"
     }
 
     var json: JSONValue {
