@@ -85,5 +85,5 @@ extension String {
     /// The text's UTF-8 in Unicode's normalisation form C. Source: UAX #15.
     ///
     /// The standard library normalises for every comparison of strings; it offers the result under this name only.
-    fileprivate var composed: [UInt8] { _nfcCodeUnits }
+    package var composed: [UInt8] { _nfcCodeUnits }
 }

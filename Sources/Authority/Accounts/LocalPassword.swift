@@ -11,9 +11,10 @@ extension AccountKeys {
     package func register(
         _ password: Secret, of account: AccountName, in app: AppName
     ) throws(Fault) -> StoredRegistration {
-        guard let password = Password(password),
-            let parties = LoginBinding.parties(app: app.description, account: account)
-        else { throw Fault(.usage, "password: longer than OPAQUE can take; expected at most 65,535 bytes") }
+        guard let parties = LoginBinding.parties(app: app.description, account: account) else {
+            throw Fault(.usage, "password: the app or the account has no name that OPAQUE could bind")
+        }
+        let password = try AccountKeys.typed(password)
         let credential = SystemRandom().bytes(StoredRegistration.credentialCount)
         let record = try Fault.wrapping("registration") { () throws(CryptographyFault) in
             let client = try ClientRegistration(password)
@@ -28,7 +29,7 @@ extension AccountKeys {
         by password: Secret, _ record: RegistrationRecord, _ credential: [UInt8], of account: AccountName,
         in app: AppName
     ) throws(Fault) -> Bool {
-        guard let password = Password(password),
+        guard let password = try? Password(typed: password),
             let parties = LoginBinding.parties(app: app.description, account: account)
         else { return false }
         return try Fault.wrapping("login") { () throws(CryptographyFault) in
@@ -45,6 +46,14 @@ extension AccountKeys {
                 case .fault(let fault): throw fault
                 }
             }
+        }
+    }
+
+    private static func typed(_ password: Secret) throws(Fault) -> Password {
+        do throws(Password.Problem) {
+            return try Password(typed: password)
+        } catch {
+            throw Fault(.usage, error.description)
         }
     }
 }

@@ -1,3 +1,4 @@
+import CountersignHandshake
 import CountersignOpaque
 import CountersignSeal
 import CountersignWire
@@ -43,10 +44,11 @@ struct PasswordEntry {
     }
 
     static func password(_ secret: Secret) throws(Fault) -> Password {
-        guard secret.count > 0, let password = Password(secret) else {
-            throw Fault(.usage, "the password: expected 1 to \(longest) bytes")
+        do throws(Password.Problem) {
+            return try Password(typed: secret)
+        } catch {
+            throw Fault(.usage, error.description)
         }
-        return password
     }
 
     /// Without the ends of lines that pipes and files have. A single line may be all there is, with line feeds in it or not.

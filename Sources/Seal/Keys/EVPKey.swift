@@ -62,7 +62,10 @@ final class EVPKey: @unchecked Sendable {
     }
 
     /// Whether its numbers can be a key at all: a point on its curve, an odd modulus and exponent. Source: NIST SP 800-56B
-    /// §6.4.2, SP 800-56A §5.6.2.3.
+    /// §6.4.2, SP 800-56A §5.6.2.3.4.
+    ///
+    /// Of curves the quick check is whole: the cofactor of P-256 and P-384 is 1, so that each point on them but infinity has the
+    /// group's order. To multiply by the order as well would cost as much as a signature.
     func check() throws(KeyProblem) {
         let base = EVP_PKEY_get_base_id(pointer)
         if base == EVP_PKEY_RSA || base == EVP_PKEY_RSA_PSS, !(2048...4096).contains(EVP_PKEY_get_bits(pointer)) {
@@ -71,7 +74,9 @@ final class EVPKey: @unchecked Sendable {
         guard let context = EVP_PKEY_CTX_new(pointer, nil) else { throw KeyProblem("a key that OpenSSL takes") }
         defer { EVP_PKEY_CTX_free(context) }
         defer { ERR_clear_error() }
-        guard EVP_PKEY_public_check(context) == 1 else { throw KeyProblem("a public key that is one") }
+        let verdict =
+            base == EVP_PKEY_EC ? EVP_PKEY_public_check_quick(context) : EVP_PKEY_public_check(context)
+        guard verdict == 1 else { throw KeyProblem("a public key that is one") }
     }
 
     private var groupName: String {
