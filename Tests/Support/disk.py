@@ -16,7 +16,7 @@ SECTOR = 512
 _LINE = re.compile(r"^(\d+) +(.*)$")
 _RESUMED = re.compile(r"^<\.\.\. (\w+) resumed>(.*)$")
 _CALL = re.compile(r"^(\w+)\((.*)\) += (-?\d+)(?:<(.*)>)?(?: .*)?$")
-_FILE = re.compile(r"^(\d+)<([^>]*)>(?:, )?(.*)$", re.DOTALL)
+_FILE = re.compile(r"^(\d+)<([^>]*)>(?:\(deleted\))?(?:, )?(.*)$", re.DOTALL)
 _WRITE = re.compile(r'^"((?:\\x[0-9a-f]{2})*)"(\.\.\.)?, (\d+)(?:, (\d+))?$')
 _OPEN = re.compile(r'^[^,]*, "((?:\\x[0-9a-f]{2})*)", ([A-Z_|]+)')
 
@@ -72,7 +72,9 @@ def _event(text: str, since: int) -> Event | None:
         return Event("sync", path, since=since)
     if name == "ftruncate":
         return Event("truncate", path, offset=int(rest))
-    data, cut, count, offset = _WRITE.match(rest).groups()
+    whole = _WRITE.match(rest)
+    assert whole, f"a write that cannot be read: {text[:120]} … {text[-120:]}"
+    data, cut, count, offset = whole.groups()
     assert not cut and int(count) == result, f"a write that is not whole: {text[-80:]}"
     if number == "1":
         return Event("output", path, data=_bytes(data))
