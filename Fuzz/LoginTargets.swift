@@ -25,8 +25,10 @@ import CountersignWire
 
 @Sendable private func readRegistration(_ body: [UInt8]) throws(Refusal) {
     let members = try Members(of: body)
-    precondition((1...AccountName.longest).contains(try members.account().bytes.count))
-    precondition(try members.bytes("request", 32).count == 32)
+    let account = try members.account()
+    precondition((1...AccountName.longest).contains(account.bytes.count))
+    let request = try members.bytes("request", 32)
+    precondition(request.count == 32)
     _ = try members.resetCode()
 }
 
@@ -37,7 +39,8 @@ import CountersignWire
     precondition((1...Device.Name.longest).contains(device.name.description.utf8.count))
     precondition(device.id.count == 32)
     guard let proof = try members.members(ifAny: "proof") else { return }
-    precondition(try proof.integer("time") >= 0)
+    let time = try proof.integer("time")
+    precondition(time >= 0)
     _ = try proof.bytes("signature", 64)
 }
 
@@ -49,6 +52,7 @@ import CountersignWire
 
 @Sendable private func readPasswordLogin(_ body: [UInt8]) throws(Refusal) {
     let members = try Members(of: body)
-    precondition(try members.secret("password", upTo: 1024).count <= 1024)
+    let password = try members.secret("password", upTo: 1024)
+    precondition(password.count <= 1024)
     _ = try members.members("device").deviceLabel()
 }

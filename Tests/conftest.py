@@ -26,6 +26,17 @@ def note():
     return NOTES.append
 
 
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    # Where tests run side by side, each process hands its notes to the one that speaks.
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["notes"] = NOTES
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node, error) -> None:
+    NOTES.extend(getattr(node, "workeroutput", {}).get("notes", []))
+
+
 def pytest_terminal_summary(terminalreporter) -> None:
     for text in NOTES:
         terminalreporter.write_line(f"measured: {text}")

@@ -1,6 +1,7 @@
 """A payment is made once, whoever stands in the middle and whatever dies: `Idempotency-Key` end to end."""
 
 import json
+import random
 import secrets
 import signal
 import socket
@@ -226,11 +227,19 @@ def test_a_backend_that_dies_after_it_has_paid(front, till):
     assert till.cuts == 0 and till.moves == 1
 
 
+def on_a_quiet_port(tmp_path) -> Till:
+    """Below those that the system hands out: while nobody listens there, no other test's server comes to stand there."""
+    while True:
+        try:
+            return Till(tmp_path / "till.db", port=random.randrange(20_000, 30_000))
+        except OSError:
+            continue
+
+
 def test_a_backend_that_was_never_reached(tmp_path):
     """Nothing was done, so the key is free again."""
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-    till = Till(tmp_path / "till.db", port=port)
+    till = on_a_quiet_port(tmp_path)
+    port = till.port
     till.close()
     front = before(till, tmp_path)
     try:
