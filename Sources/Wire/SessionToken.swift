@@ -37,6 +37,9 @@ package struct SessionID: Sendable, Hashable, CustomStringConvertible {
     }
 
     package var description: String { Base64.encode(bytes.span, .url) }
+
+    /// Whether its text begins with `-`, and a command line would take it for an option: such ids are not given out.
+    package var readsAsOption: Bool { high >> 58 == 62 }
 }
 
 /// What a request of a session bears as its key id: `s_`, the session's id, `.`, and the epoch of its key in decimal. Typed, so that

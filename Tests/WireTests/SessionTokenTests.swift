@@ -21,4 +21,12 @@ import Testing
             "s_AAECAwQFBgcICQoLDA0OD+.1", "s_\(id)é.1", "s_\(id).99999999999",
         ])
     func others(_ text: String) { #expect(SessionToken(text) == nil) }
+
+    @Test("an id that begins like an option says so, and no other does")
+    func options() throws {
+        for first in UInt8.min...UInt8.max {
+            let id = try #require(SessionID(([first] + [UInt8](repeating: 7, count: 15)).span))
+            #expect(id.readsAsOption == id.description.hasPrefix("-"))
+        }
+    }
 }

@@ -45,7 +45,15 @@ package struct LoginToken: Sendable {
         self.bytes = bytes
     }
 
-    init(random: some RandomSource) { bytes = random.secret(BearerText.count) }
+    init(random: some RandomSource) {
+        while true {
+            let token = LoginToken(random.secret(BearerText.count))
+            guard token.session?.readsAsOption == true else {
+                self = token
+                return
+            }
+        }
+    }
 
     private init(_ bytes: Secret) { self.bytes = bytes }
 

@@ -30,7 +30,9 @@ package struct SessionLife: Sendable {
 
     /// A name that no session has.
     package func newID() -> SessionID {
-        while true { if let id = SessionID(random.bytes(SessionID.count).span) { return id } }
+        while true {
+            if let id = SessionID(random.bytes(SessionID.count).span), !id.readsAsOption { return id }
+        }
     }
 
     // MARK: Beginning
