@@ -100,6 +100,10 @@ final class Gateway: Handler, @unchecked Sendable {
             event.caller = judged
             tally.accept(judged.release, under: judged.edition)
             caller = judged
+            // The other schemes leave something of a request unsigned, and have no place for a signed answer.
+            guard judged.scheme == .messageSignatures else {
+                throw Refusal(.schemeNotAllowed, "the authority's own routes are for message-signatures")
+            }
             if route.admission == .session, judged.session == nil {
                 throw Refusal(.sessionEnded, "this route needs a session")
             }

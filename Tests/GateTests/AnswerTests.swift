@@ -39,7 +39,8 @@ import Testing
     @Test(
         "a signature that leaves out what binds it is refused",
         arguments: [
-            "\"@status\" ", "\"content-digest\" ", "\"signature\";req ", " \"signature-input\";req",
+            "\"@status\" ", "\"content-digest\" ", "\"@method\";req ", "\"@path\";req ", "\"@query\";req ",
+            "\"signature\";req ", " \"signature-input\";req",
         ])
     func unbound(_ part: String) throws {
         let request = try request(nonce: "one")
@@ -54,6 +55,26 @@ import Testing
             try VerifyAnswer([signer.keyID: signer.key])(response, to: request)
         }
         #expect(refusal?.detail.contains("does not cover") == true)
+    }
+
+    @Test(
+        "an answer to the same signature on another request is not one to this",
+        arguments: [("GET", "/pay?a=1"), ("POST", "/health?a=1"), ("POST", "/pay?a=2"), ("POST", "/pay")])
+    func elsewhere(_ other: (method: String, target: String)) throws {
+        var draft = Draft(method: "POST", target: Array("/pay?a=1".utf8), authority: "h.example")
+        let release = Credentials(keyID: try #require(KeyID("r_1")), key: SigningKey(Secret(random: 32)))
+        try MessageSignatures().sign(&draft, as: release, at: 1000, nonce: "one")
+        var moved = Draft(method: other.method, target: Array(other.target.utf8), authority: "h.example")
+        moved.fields = draft.fields
+        let signer = try signer(.ed25519)
+        func answer(to request: Request) throws -> Response {
+            let fields = try MessageSignatures().sign(
+                status: 200, body: body, answering: request, as: signer, at: 1000)
+            return Response(status: 200, fields: try #require(fields), body: body)
+        }
+        let verify = VerifyAnswer([signer.keyID: signer.key])
+        #expect(try verify(answer(to: draft.request()), to: draft.request()) == .holds(signer.keyID))
+        #expect(throws: Refusal.self) { try verify(answer(to: moved.request()), to: draft.request()) }
     }
 
     @Test("no signature of ours is no verdict")

@@ -64,9 +64,11 @@ def test_a_signed_question_is_answered_whatever_its_clock_and_the_answer_bound_t
     data = place.key.request("GET", f"{PATH}?nonce=abcdefgh", created=int(time.time()) + created)
     fields = dict(line.split(": ", 1) for line in data.decode().split("\r\n")[1:] if line)
     request = {name.lower(): value for name, value in fields.items()}
+    request |= {"@method": "GET", "@path": PATH, "@query": "?nonce=abcdefgh"}
     answer = place.send(data)
     assert answer.status == 200 and json.loads(answer.body)["nonce"] == "abcdefgh"
-    assert check(place, answer, request) == ["@status", "content-digest", "signature", "signature-input"]
+    bound = ["@status", "content-digest", "@method", "@path", "@query", "signature", "signature-input"]
+    assert check(place, answer, request) == bound
     request["signature"] = request["signature"].replace("app=:", "app=:A", 1)
     with pytest.raises(InvalidSignature):
         check(place, answer, request)

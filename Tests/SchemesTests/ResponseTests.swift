@@ -56,7 +56,8 @@ import Testing
                 Draft.Field("Content-Digest", "sha-256=:\(String(repeating: "A", count: 43))=:"),
                 Draft.Field(
                     "Signature-Input",
-                    "a=(\"@status\" \"content-digest\" \"signature\";req \"signature-input\";req \(component));"
+                    "a=(\"@status\" \"content-digest\" \"@method\";req \"@path\";req \"@query\";req \"signature\";req "
+                        + "\"signature-input\";req \(component));"
                         + "keyid=\"k\";tag=\"countersign\""),
                 Draft.Field("Signature", "a=:AAAA:"),
             ], body: [])

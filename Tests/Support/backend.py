@@ -51,6 +51,11 @@ class Backend:
         self.close()
 
     def close(self) -> None:
+        # Closed alone it would take one more connection: the thread that waits in accept holds it open.
+        try:
+            self.listener.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
         self.listener.close()
         self.cut()
 

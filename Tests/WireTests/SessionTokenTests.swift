@@ -23,10 +23,11 @@ import Testing
     func others(_ text: String) { #expect(SessionToken(text) == nil) }
 
     @Test("an id that begins like an option says so, and no other does")
-    func options() throws {
+    func options() {
         for first in UInt8.min...UInt8.max {
-            let id = try #require(SessionID(([first] + [UInt8](repeating: 7, count: 15)).span))
-            #expect(id.readsAsOption == id.description.hasPrefix("-"))
+            let bytes = [first] + [UInt8](repeating: 7, count: 15)
+            let id = SessionID(bytes.span)
+            #expect(id?.readsAsOption == id?.description.hasPrefix("-"))
         }
     }
 }

@@ -39,10 +39,11 @@ package struct BearerRenewal: Sendable {
             guard session.used + idle > now else {
                 return try end(session, SessionEnd(.expired, at: now), in: store, recording: nil)
             }
+            // First, since one of several calls that asked at once may have used its answer already.
+            if let (token, loginToken) = answerOfAMomentAgo(old) { return .renewed(session, token, loginToken) }
             // Neither the current one nor the one before it, whose successor nobody has used: somebody has a copy.
             guard presented.matches(old.loginTokenHash) || old.previousLoginTokenHash.map(presented.matches) == true
             else { return try end(session, SessionEnd(.reused, at: now), in: store, recording: draft) }
-            if let (token, loginToken) = answerOfAMomentAgo(old) { return .renewed(session, token, loginToken) }
             guard let (next, token, loginToken) = next(after: old) else { return .none }
             switch try store.swap(id, .bearer(old), for: .bearer(next), at: now) {
             case .yes(let session): return .renewed(session, token, loginToken)

@@ -87,7 +87,8 @@ enum HopByHop {
         }
     }
 
-    /// `Countersign-…` and `Countersign_…`, which some backends take for the same: only we say those.
+    /// `Countersign-…`, and what some backends take for the same: they write `_` for whatever is no letter or digit. Only we
+    /// say those.
     static func isOurs(_ name: Slice, of head: Span<UInt8>) -> Bool {
         let prefix = "countersign" as StaticString
         let length = prefix.utf8CodeUnitCount
@@ -95,7 +96,7 @@ enum HopByHop {
         guard FieldLines.equals(head, Slice(Int(name.start), Int(name.start) + length), prefix) else { return false }
         guard name.count > length else { return true }
         let next = head[Int(name.start) + length]
-        return next == UInt8(ascii: "-") || next == UInt8(ascii: "_")
+        return !ASCII.isLetter(next) && !ASCII.isDigit(next)
     }
 
     /// The fields that a `Connection` field names: bit i for `fields[i]`. Both kinds of head hold at most 128 fields.

@@ -8,11 +8,16 @@ extension MessageSignatures {
 
     /// What an answer's signature binds it to.
     package enum Binding: Sendable {
-        /// The signature of the request that is answered.
+        /// The signature of the request that is answered, and the method and target that it came with: a route that judges no
+        /// signatures could otherwise be made to answer for one that does.
         case request
         /// Nothing but its own content, in which the caller then finds what he asked with.
         case content
     }
+
+    private static let requestComponents = [
+        "\"@method\";req", "\"@path\";req", "\"@query\";req", "\"signature\";req", "\"signature-input\";req",
+    ]
 
     /// The fields that sign an answer: `Content-Digest`, `Signature-Input` and `Signature`. `fields` of the answer are covered
     /// too. `at` is in whole Unix seconds. Nil where the request bears no signature, to which the answer could be bound.
@@ -37,7 +42,7 @@ extension MessageSignatures {
     ) throws(Refusal) -> [Draft.Field]? {
         let key = credentials.key
         var components = ["\"@status\"", "\"content-digest\""] + own.map { "\"\($0.name.lowercased())\"" }
-        if binding == .request { components += ["\"signature\";req", "\"signature-input\";req"] }
+        if binding == .request { components += MessageSignatures.requestComponents }
         let parameters =
             "created=\(at);keyid=\"\(credentials.keyID.quotable)\";alg=\"\(key.algorithm.rawValue)\";tag=\"countersign\""
         var fields = [
@@ -103,6 +108,9 @@ extension MessageSignatures {
             switch (component.kind, component.known, component.parameters) {
             case (.status, _, []): bound.insert(.status)
             case (.field, .contentDigest, []): bound.insert(.digest)
+            case (.method, _, [.request]): bound.insert(.method)
+            case (.path, _, [.request]): bound.insert(.path)
+            case (.query, _, [.request]): bound.insert(.query)
             case (.field, .signature, [.request]): bound.insert(.signature)
             case (.field, .signatureInput, [.request]): bound.insert(.input)
             default: break
@@ -119,11 +127,15 @@ extension MessageSignatures {
         static let digest = Bindings(rawValue: 2)
         static let signature = Bindings(rawValue: 4)
         static let input = Bindings(rawValue: 8)
+        static let method = Bindings(rawValue: 16)
+        static let path = Bindings(rawValue: 32)
+        static let query = Bindings(rawValue: 64)
 
         var names: String {
             let names: [(Bindings, String)] = [
                 (.status, "\"@status\""), (.digest, "\"content-digest\""), (.signature, "\"signature\";req"),
-                (.input, "\"signature-input\";req"),
+                (.input, "\"signature-input\";req"), (.method, "\"@method\";req"), (.path, "\"@path\";req"),
+                (.query, "\"@query\";req"),
             ]
             return names.filter { contains($0.0) }.map(\.1).joined(separator: ", ")
         }
@@ -134,7 +146,7 @@ extension MessageSignatures.Binding {
     /// What must be covered at the least.
     fileprivate var least: MessageSignatures.Bindings {
         switch self {
-        case .request: [.status, .digest, .signature, .input]
+        case .request: [.status, .digest, .method, .path, .query, .signature, .input]
         case .content: [.status, .digest]
         }
     }

@@ -94,12 +94,27 @@ import Testing
         #expect(try await scene.code(bearing: grant.token) == nil)
         // Behind the note that the new token was used.
         try await scene.base.writer.write { _ in }
+        scene.base.clock.now += 10
         #expect(try await scene.refusalOfRenewal(stolen.loginToken)?.code == .sessionEnded)
         #expect(try scene.base.row(grant.session).end?.reason == .reused)
         #expect(try await scene.code(bearing: grant.token) == .sessionEnded)
         #expect(try await scene.refusalOfRenewal(grant.loginToken)?.code == .sessionEnded)
         let records = try scene.base.deployment.auditRecords(last: 1)
         #expect(records.first.map { String(decoding: $0.record, as: UTF8.self).contains("session.reuse") } == true)
+    }
+
+    @Test("of two calls that ask at once, the second gets the same answer, though the first has used it")
+    func usedMeanwhile() async throws {
+        let scene = try BearerScene(["legacy-session=authority"])
+        let old = try await scene.open()
+        scene.base.clock.now += 7_200
+        let first = try await scene.renew(old.loginToken)
+        #expect(try await scene.code(bearing: first.token) == nil)
+        try await scene.base.writer.write { _ in }
+        scene.base.clock.now += 9
+        let second = try await scene.renew(old.loginToken)
+        #expect(second.token.text == first.token.text && second.loginToken.text == first.loginToken.text)
+        #expect(try scene.base.row(first.session).end == nil)
     }
 
     @Test("who knows the session's id cannot end it with a login token of his own making")
