@@ -35,7 +35,9 @@ class Ledger:
         return len(self.accounts) + len(self.sessions) + len(self.renewed) + len(self.revoked)
 
     def missing(self, database: pathlib.Path, *prefix: str) -> list[str]:
-        """What of it the database does not have."""
+        """What the database does not have of it. Of a driver that goes on meanwhile: what it had acknowledged before the look."""
+        wanted_accounts, wanted_sessions = self.accounts.copy(), self.sessions.copy()
+        renewed, revoked = self.renewed.copy(), self.revoked.copy()
         done = subprocess.run([*prefix, DRIVER, "list", str(database)], capture_output=True, check=False, timeout=120)
         assert done.returncode == 0, done.stderr.decode()
         accounts, sessions = set(), {}
@@ -45,10 +47,10 @@ class Ledger:
                 accounts.add(words[1])
             else:
                 sessions[words[1]] = (words[2], int(words[3]))
-        return ([f"account {name}" for name in self.accounts - accounts]
-                + [f"session {name}" for name in self.sessions - sessions.keys()]
-                + [f"renewed {name}" for name in self.renewed if sessions.get(name, ("", 0))[1] < 1]
-                + [f"revoked {name}" for name in self.revoked if sessions.get(name, ("live", 0))[0] != "revoked"])
+        return ([f"account {name}" for name in wanted_accounts - accounts]
+                + [f"session {name}" for name in wanted_sessions - sessions.keys()]
+                + [f"renewed {name}" for name in renewed if sessions.get(name, ("", 0))[1] < 1]
+                + [f"revoked {name}" for name in revoked if sessions.get(name, ("live", 0))[0] != "revoked"])
 
 
 class Driver:
