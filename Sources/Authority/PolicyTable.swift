@@ -132,6 +132,12 @@ extension PolicyKey {
             meaning: "whether the login routes of old clients are answered",
             fallback: "off", expected: "on or off", visibility: .shown, apply: onOff { $0.legacyLogin = $1 }),
         PolicyKey(
+            name: "legacy-upgrade", value: "on | off",
+            meaning:
+                "whether an old client's login that brings the password itself moves its account to OPAQUE: no rung opens it "
+                + "from then on, so its old app versions are answered 0",
+            fallback: "off", expected: "on or off", visibility: .shown, apply: onOff { $0.legacyUpgrade = $1 }),
+        PolicyKey(
             name: "legacy-session", value: "upstream | authority",
             meaning: "whose the tokens of old clients are: the backend's own, or ours",
             fallback: "upstream", expected: "upstream or authority", visibility: .shown, apply: applyLegacySession),

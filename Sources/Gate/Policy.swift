@@ -42,6 +42,8 @@ package struct Policy: Sendable, Equatable {
     package var passwordLogin = Permission.refused
     /// Whether the login routes of old clients are answered.
     package var legacyLogin = Permission.refused
+    /// Whether a login that brings the password itself takes its account off the ladder.
+    package var legacyUpgrade = Permission.refused
     /// Whose the tokens of old clients are.
     package var legacySession = LegacySession.upstream
     /// Whether old clients renew their tokens, and so understand that one has run out.

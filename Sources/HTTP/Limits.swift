@@ -17,8 +17,6 @@ public struct Limits: Sendable, Equatable {
     public var heldBytes = 256 << 20
     /// Bytes of a body that streams past the gate.
     public var bodyBytes = 16 << 30
-    /// Bytes of an answer's body that is kept for later copies of its request.
-    public var keptAnswerBytes = 64 << 10
     /// Open client connections, over all workers.
     public var connections = 10_000
 

@@ -20,7 +20,7 @@ public enum Server {
         let replay = try openReplayFile(deployment, keys, log)
         let signing = try AnswerSigning(deployment)
         let writer = try GroupWriter(configuration.openStore()) { log?.note("store", $0) }
-        let once = Once(deployment, writer, configuration.limits)
+        let once = Once(deployment, writer, configuration.once)
         let meter = Meter()
         let assertionKeys = try AssertionKeys(deployment)
         let sessions = try SessionService(

@@ -92,9 +92,9 @@ extension FailingStore {
         return try base.expireSessions(of: app, usedBefore: time, limit: limit, at: now)
     }
 
-    func begin(_ request: IdempotentRequest) throws(Fault) -> IdempotencyState {
+    func begin(_ request: IdempotentRequest, within bounds: IdempotencyBounds) throws(Fault) -> IdempotencyState {
         try check()
-        return try base.begin(request)
+        return try base.begin(request, within: bounds)
     }
     func finish(_ request: IdempotentRequest, _ answer: StoredAnswer) throws(Fault) {
         try check()

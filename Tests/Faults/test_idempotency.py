@@ -330,6 +330,31 @@ def test_a_day_later_the_key_is_forgotten(front, till):
     assert front.send(pay(front, "old")).status == 201 and till.moves == 3
 
 
+def test_strangers_with_the_release_s_key_fill_their_part_and_no_more(till, tmp_path):
+    """Of a hundred keys a release's callers without a session have ten; what is kept is given again, and sessions go on."""
+    front = before(till, tmp_path, "--limit-kept-keys", 100)
+    try:
+        front.admin("app", "policy", "demo", "--set", "registration=open")
+        answers = [front.send(pay(front, f"k-{number}")) for number in range(11)]
+        assert [answer.status for answer in answers] == [201] * 10 + [503]
+        assert code(answers[10]) == "unavailable" and int(answers[10].get("retry-after")) > 0
+        assert till.moves == 10, "the eleventh was not made"
+        again = front.send(pay(front, "k-3"))
+        assert (again.status, again.body, again.get("countersign-replayed")) == (201, answers[3].body, "true")
+        assert front.send(pay(front, None)).status == 201, "without a key nothing is kept"
+        alice = Person(front, tmp_path / "phone", "alice").signs_up().logs_in()
+        assert alice.run("request", "-d", "amount=1", "/pay").returncode == 0
+        assert till.moves == 12
+        with sqlite3.connect(front.data / "countersign.db") as database:
+            database.execute("UPDATE idempotent_request SET begun = begun - 86401 WHERE scope LIKE 'release %'")
+        deadline = time.monotonic() + 20
+        while front.send(pay(front, "k-10")).status != 201:
+            assert time.monotonic() < deadline, "a day later there is room"
+            time.sleep(0.2)
+    finally:
+        front.stop()
+
+
 def test_a_204_and_a_304_have_no_length(tmp_path):
     from backend import Backend
 

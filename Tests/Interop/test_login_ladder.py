@@ -11,6 +11,7 @@ import pytest
 from gateway import ROOT, Gateway, run
 from l1_client import call, error, signed
 from l5_client import RUNGS, OldClient, kept, minute, sent
+from person import Person
 
 SALT, KEY, PASSWORD = "gdyb21LQTcIANtvYMT7QVQ==", "qianqian", "p@ss%word!"
 APP_ID, PRIVATE_KEY = "Zk3vQp81LmTn0aWd", "hUe7cXs2Rb9yKfJ4"
@@ -333,3 +334,66 @@ def test_an_account_leaves_the_ladder_by_registering(tmp_path):
         assert done.returncode == 0, done.err
         shown = json.loads(run("request", "--profile", profile, "/api").out)
         assert shown["headers"]["countersign-account"] == "5", "the backend still knows the user by its own number"
+
+
+class TestUpgrade:
+    """Policy `legacy-upgrade`: a login that brings the password itself moves its account to OPAQUE."""
+
+    NAMES = {"plain-get": 1, "plain-post": 2, "base64": 3, "md5": 4, "hmac-md5-time": 5}
+
+    @pytest.fixture
+    def moving(self, tmp_path):
+        with Gateway(tmp_path / "gateway") as running:
+            running.add_app("old", legacy_login="on", legacy_session="authority", legacy_upgrade="on", legacy_key=KEY,
+                            slots="unlimited", schemes="message-signatures,form-md5")
+            running.admin("account", "import", "old", "-", stdin="\n".join(json.dumps(
+                {"name": rung, "user_id": user, "rung": rung, "value": kept(rung, PASSWORD, SALT, KEY)})
+                for rung, user in self.NAMES.items()))
+            running.admin("release", "add", "old", "--platform", "ios", "--version", "2.0", "--scheme", "form-md5",
+                          "--key-id", APP_ID, "--secret", PRIVATE_KEY)
+            running.ca = str(running.data / "tls/certificate.pem")
+            running.client = OldClient(running.url, running.ca)
+            yield running
+
+    def log_in(self, moving, rung: str, password: str = PASSWORD) -> dict:
+        return moving.client.log_in(rung, rung, urllib.parse.quote(sent(rung, password, SALT, KEY)))
+
+    @pytest.mark.parametrize("rung", ["plain-get", "plain-post", "base64"])
+    def test_the_password_s_account_moves_and_the_rung_opens_it_no_more(self, moving, tmp_path, rung):
+        alice = Person(moving, tmp_path / "alice", rung, app="old")
+        assert self.log_in(moving, rung, PASSWORD + "x") == {"userId": 0}
+        assert alice.run("login", "--account", rung, "--password-stdin", stdin=PASSWORD).returncode == 1, "it is on the ladder"
+        answer = self.log_in(moving, rung)
+        assert answer["userId"] == self.NAMES[rung] and answer["token"]
+        alice.logs_in(password=PASSWORD)
+        assert alice.calls("/hello")["headers"]["countersign-account"] == str(self.NAMES[rung]), "the backend's number stays"
+        assert self.log_in(moving, rung) == {"userId": 0}
+        assert "err" not in api(moving, token=answer["token"], userId=str(self.NAMES[rung])), "what it was given goes on"
+        assert set(moving.client.new_token(answer["loginToken"])) == {"token", "expiresIn"}
+        records = [record for record in json.loads(moving.admin("audit", "list", "--json").out)["records"]
+                   if record["action"] == "account.upgrade"]
+        assert [(record["account"], record["actor"]["kind"]) for record in records] == [(rung, "account")]
+
+    @pytest.mark.parametrize("rung", ["md5", "hmac-md5-time"])
+    def test_a_digest_moves_nothing(self, moving, rung):
+        wait_for_a_whole_minute()
+        assert self.log_in(moving, rung)["userId"] == self.NAMES[rung]
+        if rung != "hmac-md5-time":
+            assert self.log_in(moving, rung)["userId"] == self.NAMES[rung]
+        assert "account.upgrade" not in moving.admin("audit", "list", "--json").out
+
+    def test_off_unless_the_policy_says_so(self, moving, tmp_path):
+        moving.admin("app", "policy", "old", "--set", "legacy-upgrade=")
+        for _ in range(2):
+            assert self.log_in(moving, "plain-post")["userId"] == 2
+        moving.admin("app", "policy", "old", "--set", "legacy-upgrade=on")
+        assert self.log_in(moving, "plain-post")["userId"] == 2
+        assert self.log_in(moving, "plain-post") == {"userId": 0}
+
+    def test_a_password_that_opaque_does_not_take_stays_on_its_rung(self, moving):
+        """Bytes that are no text: no other client could type them."""
+        moving.admin("account", "import", "old", "-", stdin=json.dumps(
+            {"name": "gbk", "user_id": 9, "rung": "base64", "value": base64.b64encode(b"\xc4\xe3\xba\xc3").decode()}))
+        for _ in range(2):
+            value = urllib.parse.quote(base64.b64encode(b"\xc4\xe3\xba\xc3").decode())
+            assert moving.client.log_in("base64", "gbk", value)["userId"] == 9

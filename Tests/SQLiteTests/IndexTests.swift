@@ -26,7 +26,8 @@ import Testing
                     let session = try StoreContract.session(number, of: account, at: Int64(number))
                     _ = try store.open(session, proving: nil, slots: .unlimited, at: 1)
                     _ = try store.begin(
-                        IdempotentRequest(scope: "\(number)", key: [], digest: [], begun: Int64(number)))
+                        IdempotentRequest(scope: .account(Int64(number)), key: [], digest: [], begun: Int64(number)),
+                        within: .init())
                     if number < 20 { _ = try store.end(.one(session.id), SessionEnd(.revoked, at: 9), recording: nil) }
                 }
                 #expect(IndexTests.readThrough(database) == [:])
@@ -64,8 +65,8 @@ import Testing
         let device = KnownDevice(signingKey: [UInt8](repeating: 40, count: 65), lastSeen: 1)
         #expect(try store.knownDevice(device.id, of: account.number) != nil)
         #expect(try store.forgetRequests(before: 5, limit: 2) == 2)
-        let request = IdempotentRequest(scope: "30", key: [], digest: [], begun: 30)
-        #expect(try store.begin(request) == .unfinished)
+        let request = IdempotentRequest(scope: .account(30), key: [], digest: [], begun: 30)
+        #expect(try store.begin(request, within: .init()) == .unfinished)
         try store.finish(request, StoredAnswer(status: 200, fields: [], body: []))
         try store.abandon(request)
     }

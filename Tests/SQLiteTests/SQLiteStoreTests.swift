@@ -49,6 +49,16 @@ import Testing
         #expect(try store.revision() == 0 && store.apps().isEmpty && store.sessionChange() == 0)
     }
 
+    @Test func whatIsDoneOnceIsRememberedUpToSoManyKeys() throws {
+        defer { clean() }
+        try StoreContract { SQLiteStore(path: path) }.boundsOfKeys()
+    }
+
+    @Test func whatIsDoneOnceIsRememberedUpToSoManyBytes() throws {
+        defer { clean() }
+        try StoreContract { SQLiteStore(path: path) }.boundsOfBytes()
+    }
+
     @Test func readingMakesNoFile() throws {
         defer { clean() }
         #expect(try SQLiteStore(path: path).apps().isEmpty)

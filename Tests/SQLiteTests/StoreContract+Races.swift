@@ -121,8 +121,8 @@ extension StoreContract {
     private func racingToBegin(_ stores: [any Store]) throws {
         for round in 0..<25 {
             let request = IdempotentRequest(
-                scope: "account:7", key: [UInt8(truncatingIfNeeded: round)], digest: [1], begun: 9_000)
-            let states = try Self.racing(8) { try stores[$0].begin(request) }
+                scope: .account(7), key: [UInt8(truncatingIfNeeded: round)], digest: [1], begun: 9_000)
+            let states = try Self.racing(8) { try stores[$0].begin(request, within: .init()) }
             #expect(states.filter { $0 == .begun }.count == 1 && states.filter { $0 == .unfinished }.count == 7)
         }
     }

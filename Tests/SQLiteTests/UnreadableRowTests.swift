@@ -42,12 +42,12 @@ import Testing
         _ = try store.insert(App(name: #require(AppName("shop")), created: 1), recording: .counting)
         let account = try contract.added(contract.accountDraft("ada"))
         _ = try contract.open(StoreContract.session(1, of: account), .single)
-        let request = IdempotentRequest(scope: "account:1", key: [1], digest: [2], begun: 3)
-        #expect(try store.begin(request) == .begun)
+        let request = IdempotentRequest(scope: .account(1), key: [1], digest: [2], begun: 3)
+        #expect(try store.begin(request, within: .init()) == .begun)
         func read() throws {
             _ = try store.account(account.number)
             _ = try store.sessions(changedAfter: 0, limit: 10)
-            _ = try store.begin(request)
+            _ = try store.begin(request, within: .init())
         }
         try read()
         #expect(try Database(path: path).run(row.sql) == 1)

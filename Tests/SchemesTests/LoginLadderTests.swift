@@ -65,6 +65,23 @@ import Testing
         #expect(digits.meant(on: .plainPost).shown == "ABCdef09")
     }
 
+    @Test("the password is read where the rung tells it, and nowhere else")
+    func passwords() {
+        func read(_ text: String, _ rung: Rung) -> String? {
+            PasswordField(Array(text.utf8).span).password(on: rung)?.shown
+        }
+        for rung in [Rung.plainGet, .plainPost] { #expect(read("a b+c", rung) == "a b+c") }
+        #expect(read("YSBiK2M=", .base64) == "a b+c")
+        #expect(read("fj4 ", .base64) == "~>>", "a space stands for the plus")
+        for text in ["YSBiK2M", "YSBiK2M==", "!", String(repeating: "YQ==", count: 300)] {
+            #expect(read(text, .base64) == nil)
+        }
+        #expect(read(String(repeating: "a", count: PasswordField.longest + 1), .plainPost) == nil)
+        for rung in [Rung.md5, .md5Salt, .hmacMD5, .hmacMD5Time] {
+            #expect(read("5f4dcc3b5aa765d61d8327deb882cf99", rung) == nil)
+        }
+    }
+
     @Test("what a rung cannot have kept", arguments: keptTable)
     func kept(_ row: (rung: Rung, value: String, isKept: Bool)) {
         let bytes = Array(row.value.utf8)

@@ -77,9 +77,10 @@ package enum AccountChange: Sendable {
     case unlock
     /// Ends all sessions and drops every credential; the name stays taken.
     case remove
-    /// Takes the place of every other credential and reset code. Ends all sessions but `keeping`.
+    /// Takes the place of every other credential and reset code. Ends all sessions but `keeping`, and forgets the devices that
+    /// the account was known on but that session's.
     case register(StoredRegistration, keeping: SessionID?)
-    /// Puts the account on a rung of the ladder, in place of a registration. Ends all sessions.
+    /// Puts the account on a rung of the ladder, in place of a registration. Ends all sessions and forgets all devices.
     case legacy(LegacyCredential)
     /// The account leaves the ladder by registering, and keeps its sessions: its password is the same.
     case upgrade(StoredRegistration)

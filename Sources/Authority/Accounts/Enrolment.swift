@@ -22,16 +22,15 @@ package final class Enrolment: Sendable {
     }
 
     /// In place of whatever opened the account before; ends all of its sessions. `wrong-credentials` for a code that is not
-    /// good, and for a name without an account, by the same way through the writer.
+    /// good, and for a name without an account, by the same way through the writer; `forbidden` where the account is locked, to who
+    /// holds the code, which stays good.
     nonisolated(nonsending) package func reset(
         _ registration: StoredRegistration, _ name: AccountName, in app: AppName, by code: ResetCode, at now: Int64
     ) async throws(Refusal) {
-        let (hash, draft) = (code.hash, recording(.accountReset, name, app))
-        try await change { (store) throws(Fault) in
-            let number = try store.account(name, of: app)?.number ?? 0
-            return try store.change(
-                number, if: .reset(codeHash: hash), .register(registration, keeping: nil), at: now, recording: draft)
-        }
+        let replacement = Replacement(
+            expected: .reset(codeHash: code.hash), registration: registration, kept: nil,
+            draft: recording(.accountReset, name, app))
+        try await put(replacement, at: now) { (store) throws(Fault) in try store.account(name, of: app) }
     }
 
     /// In place of the registration whose password was proved; ends all sessions but that one.
@@ -39,24 +38,63 @@ package final class Enrolment: Sendable {
         _ registration: StoredRegistration, of proved: ProvedLogin, keeping session: SessionID, at now: Int64
     ) async throws(Refusal) {
         let account = proved.account
-        let draft = recording(.accountPassword, account.name, account.app)
-        try await change { (store) throws(Fault) in
-            try store.change(
-                account.number, if: .credential(proved.credential), .register(registration, keeping: session), at: now,
-                recording: draft)
-        }
+        let replacement = Replacement(
+            expected: .credential(proved.credential), registration: registration, kept: session,
+            draft: recording(.accountPassword, account.name, account.app))
+        try await put(replacement, at: now) { (store) throws(Fault) in try store.account(account.number) }
     }
 
-    /// What has ended with the change is let in no more once this returns.
-    nonisolated(nonsending) private func change(
-        _ change: @escaping @Sendable (any Store) throws(Fault) -> AccountChanged
-    ) async throws(Refusal) {
-        let ended = try await sessions.writer.write { (store) throws(Fault) -> [StoredSession]? in
-            guard case .yes(let ended) = try change(store) else { return nil }
-            return try SessionLife.rows(of: ended, in: store)
+    /// Takes an account off the ladder by a registration of the password that its login has just proved; its sessions go on. Nil
+    /// where it is not on the ladder by that any more. Source: decision 0021.
+    nonisolated(nonsending) package func upgrade(
+        _ account: Account, to registration: StoredRegistration, at now: Int64
+    ) async throws(Refusal) -> Account? {
+        guard let legacy = account.legacy else { return nil }
+        let draft = recording(.accountUpgrade, account.name, account.app)
+        let changed = try await sessions.writer.write { (store) throws(Fault) in
+            try store.change(account.number, if: .legacy(legacy), .upgrade(registration), at: now, recording: draft)
         }
-        guard let ended else { throw Login.wrong }
-        sessions.live.take(ended)
+        guard case .yes = changed else { return nil }
+        var upgraded = account
+        (upgraded.legacy, upgraded.registration) = (nil, registration)
+        return upgraded
+    }
+
+    /// A registration that takes the place of another credential.
+    private struct Replacement: Sendable {
+        let expected: AccountExpectation
+        let registration: StoredRegistration
+        /// The session that stays.
+        let kept: SessionID?
+        let draft: AuditDraft
+    }
+
+    private enum Replaced: Sendable {
+        case yes(ended: [StoredSession])
+        case wrong
+        case locked
+    }
+
+    /// What has ended with the change is let in no more once this returns. A locked account keeps what it has: to let somebody in
+    /// again is for who locked it to decide.
+    nonisolated(nonsending) private func put(
+        _ new: Replacement, at now: Int64, for find: @escaping @Sendable (any Store) throws(Fault) -> Account?
+    ) async throws(Refusal) {
+        let replaced = try await sessions.writer.write { (store) throws(Fault) -> Replaced in
+            guard let account = try find(store), account.state != .removed, new.expected.holds(of: account, at: now)
+            else { return .wrong }
+            guard account.state == .active else { return .locked }
+            let changed = try store.change(
+                account.number, if: new.expected, .register(new.registration, keeping: new.kept), at: now,
+                recording: new.draft)
+            guard case .yes(let ended) = changed else { return .wrong }
+            return .yes(ended: try SessionLife.rows(of: ended, in: store))
+        }
+        switch replaced {
+        case .yes(let ended): sessions.live.take(ended)
+        case .wrong: throw Login.wrong
+        case .locked: throw Refusal(.forbidden, "the account is locked")
+        }
     }
 
     private func recording(_ action: AuditAction, _ name: AccountName, _ app: AppName) -> AuditDraft {

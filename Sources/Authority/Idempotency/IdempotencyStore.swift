@@ -2,8 +2,9 @@ import CountersignWire
 
 /// What became of requests with an `Idempotency-Key`, so that a second copy is answered and not done again.
 package protocol IdempotencyStore: Sendable {
-    /// Marks the request as begun, durably, unless its key is there.
-    func begin(_ request: IdempotentRequest) throws(Fault) -> IdempotencyState
+    /// Marks the request as begun, durably, unless its key is there, or there is no room for it: what is there is answered all
+    /// the same.
+    func begin(_ request: IdempotentRequest, within bounds: IdempotencyBounds) throws(Fault) -> IdempotencyState
     /// Keeps the answer of a request that was begun.
     func finish(_ request: IdempotentRequest, _ answer: StoredAnswer) throws(Fault)
     /// The backend was not reached: the request may be begun again.
@@ -13,8 +14,7 @@ package protocol IdempotencyStore: Sendable {
 }
 
 package struct IdempotentRequest: Sendable, Equatable {
-    /// Whose key it is: an account's or a release's, spelled so that they cannot meet.
-    package var scope: String
+    package var scope: IdempotencyScope
     /// SHA-256 of the `Idempotency-Key`.
     package var key: [UInt8]
     /// SHA-256 of method, target and what else makes the request this one.
@@ -22,7 +22,7 @@ package struct IdempotentRequest: Sendable, Equatable {
     /// Whole Unix seconds.
     package var begun: Int64
 
-    package init(scope: String, key: [UInt8], digest: [UInt8], begun: Int64) {
+    package init(scope: IdempotencyScope, key: [UInt8], digest: [UInt8], begun: Int64) {
         self.scope = scope
         self.key = key
         self.digest = digest
@@ -38,6 +38,8 @@ package enum IdempotencyState: Sendable, Equatable {
     case finished(StoredAnswer)
     /// The key was used for another request.
     case otherRequest
+    /// As much is remembered as may be, of its scope or in all.
+    case full
 }
 
 /// An answer of the backend, to be given again.

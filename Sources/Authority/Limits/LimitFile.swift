@@ -4,7 +4,7 @@ import Glibc
 
 /// The limits' tables in one file of mode 0600, replaced as a whole: what was counted outlives the process.
 ///
-/// Three times `length (4, big-endian) ‖ snapshot`, in the order of ``LoginLimits/Kind``. Each snapshot has a digest of its
+/// `length (4, big-endian) ‖ snapshot` for each ``LoginLimits/Kind``, in order. Each snapshot has a digest of its
 /// own, so a torn write is found.
 package struct LimitFile: Sendable {
     private let path: String

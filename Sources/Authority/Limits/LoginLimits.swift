@@ -9,12 +9,14 @@ import CountersignWire
 /// out, nor can they write to its counter. Names are counted as they come, whether or not there is such an account: no
 /// store is asked, so known and unknown ones are answered alike.
 package struct LoginLimits: Sendable {
-    /// The three allowances and how many keys each table has room for.
+    /// The allowances, and how many keys each table has room for.
     package struct Rules: Sendable {
         package var account = Allowance(burst: 10, oneEach: .seconds(60))
         /// More, since many people may share one; a verified login costs it nothing.
         package var address = Allowance(burst: 50, oneEach: .seconds(10))
         package var device = Allowance(burst: 10, oneEach: .seconds(30))
+        /// By address and ``Work``: steps that cost work and came to nothing.
+        package var work = Allowance(burst: 60, oneEach: .seconds(1))
         package var capacity = 1 << 18
 
         package init() {}
@@ -38,11 +40,20 @@ package struct LoginLimits: Sendable {
     }
 
     /// Which of the tables.
-    package enum Kind: UInt8, Sendable, CaseIterable { case account, address, device }
+    package enum Kind: UInt8, Sendable, CaseIterable { case account, address, device, work }
+
+    /// What costs more than a look-up before it is known whose it is.
+    package enum Work: UInt8, Sendable {
+        /// A device's proof: look-ups and a signature.
+        case deviceProof
+        /// A registration's record: a sealed box, and perhaps a change at the writer's disk.
+        case registrationRecord
+    }
 
     private let account: LimitTable
     private let address: LimitTable
     private let device: LimitTable
+    private let work: LimitTable
 
     package init(_ rules: Rules = Rules(), random: some RandomSource = SystemRandom()) {
         self.init(rules) { _ in
@@ -55,6 +66,7 @@ package struct LoginLimits: Sendable {
         account = LimitTable(rules.account, capacity: rules.capacity, hashKey: try key(.account))
         address = LimitTable(rules.address, capacity: rules.capacity, hashKey: try key(.address))
         device = LimitTable(rules.device, capacity: rules.capacity, hashKey: try key(.device))
+        work = LimitTable(rules.work, capacity: rules.capacity, hashKey: try key(.work))
     }
 
     private func table(_ kind: Kind) -> LimitTable {
@@ -62,6 +74,7 @@ package struct LoginLimits: Sendable {
         case .account: account
         case .address: address
         case .device: device
+        case .work: work
         }
     }
 
@@ -83,8 +96,18 @@ package struct LoginLimits: Sendable {
     /// Counts the start of a registration: by address alone, since it says nothing about any account. Not to be refunded: it
     /// is the making of accounts that is limited.
     package func startRegistration(from address: ClientAddress, at now: Int64) -> Decision {
-        switch self.address.debit(address.bytes.span, at: now) {
-        case .allowed: .allowed(Receipt())
+        debit(.address, address.bytes, at: now)
+    }
+
+    /// Counts work before it is done. By address, in a table of its own: it takes nothing from the guesses of those who share the
+    /// address, nor they from it. To be refunded where something came of it.
+    package func start(_ work: Work, from address: ClientAddress, at now: Int64) -> Decision {
+        debit(.work, address.bytes + [work.rawValue], at: now)
+    }
+
+    private func debit(_ kind: Kind, _ key: [UInt8], at now: Int64) -> Decision {
+        switch table(kind).debit(key.span, at: now) {
+        case .allowed(let debit): .allowed(Receipt(debits: [kind: debit]))
         case .refused(let wait): .retry(after: Int(clamping: (wait + 999) / 1000))
         }
     }

@@ -42,24 +42,59 @@ extension AccountServices {
         }
     }
 
+    /// Debits a registration's finish to its address, and to no account: a reset code is no password, and nobody guesses one of
+    /// 2^100. Taken back where the registration came about, and where it could not be tried.
+    func finishRegistration<Answer>(
+        _ call: RouteCall, _ answer: () async throws(Refusal) -> Answer
+    ) async throws(Refusal) -> Answer {
+        let receipt: LoginLimits.Receipt
+        switch limits.start(.registrationRecord, from: call.address, at: call.now * 1000) {
+        case .allowed(let debited): receipt = debited
+        case .retry(let seconds): throw AccountServices.tooMany(seconds)
+        }
+        do throws(Refusal) {
+            let answered = try await answer()
+            refund(receipt, at: call.now)
+            return answered
+        } catch {
+            if error.code == .unavailable { refund(receipt, at: call.now) }
+            throw error
+        }
+    }
+
     /// Who starts the login: a device that the account knows where `proof` says so, fresh and for the first time; else a
-    /// stranger. Names without an account are looked up all the same.
+    /// stranger. Names without an account are looked up all the same. A proof that does not hold is counted against its address; from
+    /// one that has sent too many, none is looked at.
     func caller(
         of start: LoginStart, _ proof: Members?, _ call: RouteCall
     ) async throws(Refusal) -> LoginLimits.Caller {
         guard let proof else { return .stranger(call.address) }
         let time = try proof.integer("time")
         let signature = try proof.bytes("signature", 64)
-        guard abs(time - call.now) <= AccountServices.proofWindow else { return .stranger(call.address) }
-        let isKnown = try await steps.attempt { () throws(Refusal) in
-            // The look-up first: it costs less than a signature, and this is before anything is debited. That the device is
-            // known shows in the time only to who has its public key.
-            try login.knows(start) && start.isSigned(signature, for: time)
-        }
-        guard isKnown, takeOnce(start, time, of: try call.release(), at: call.now) else {
-            return .stranger(call.address)
-        }
+        guard abs(time - call.now) <= AccountServices.proofWindow,
+            case .allowed(let receipt) = limits.start(.deviceProof, from: call.address, at: call.now * 1000)
+        else { return .stranger(call.address) }
+        guard try await holds(signature, for: time, of: start, receipt, at: call.now),
+            takeOnce(start, time, of: try call.release(), at: call.now)
+        else { return .stranger(call.address) }
+        refund(receipt, at: call.now)
         return .knownDevice(start.binding.device.id)
+    }
+
+    private func holds(
+        _ signature: [UInt8], for time: Int64, of start: LoginStart, _ receipt: LoginLimits.Receipt, at now: Int64
+    ) async throws(Refusal) -> Bool {
+        do throws(Refusal) {
+            return try await steps.attempt { () throws(Refusal) in
+                // The look-up first: it costs less than a signature. That the device is known shows in the time only to who
+                // has its public key.
+                try login.knows(start) && start.isSigned(signature, for: time)
+            }
+        } catch {
+            // It was not looked at.
+            refund(receipt, at: now)
+            throw error
+        }
     }
 
     /// Whether this proof comes for the first time.

@@ -29,6 +29,8 @@ public struct Configuration: Sendable, Equatable {
     public var prefix = "/countersign/v1"
     /// How large anything from outside may be.
     public var limits = Limits()
+    /// What is kept of requests that are done once.
+    public var once = OnceSettings()
     /// How long anything may take.
     public var deadlines = Deadlines()
     /// How often passwords may be guessed, and what logins may take.

@@ -9,6 +9,8 @@ public struct LoginSettings: Sendable, Equatable {
     package var address = LoginLimits.Rules().address
     /// By account and device, for devices that have signed in before.
     package var device = LoginLimits.Rules().device
+    /// By address: devices' proofs, and ends of registrations, that came to nothing.
+    package var work = LoginLimits.Rules().work
     /// Logins that are begun and not finished; less than 2 KiB each.
     package var pending = 4096
     /// Callers that may wait for OPAQUE to be computed.
@@ -26,6 +28,7 @@ public struct LoginSettings: Sendable, Equatable {
         rules.account = account
         rules.address = address
         rules.device = device
+        rules.work = work
         return rules
     }
 }
@@ -35,6 +38,9 @@ extension Setting {
         allowance("login-account", \.logins.account, "guesses at an account's password, by all strangers together"),
         allowance("login-address", \.logins.address, "guesses and sign-ups from an address (of IPv6: 64 bits)"),
         allowance("login-device", \.logins.device, "guesses from a device that the account has signed in on before"),
+        allowance(
+            "login-work", \.logins.work,
+            "devices' proofs from an address that do not hold, and as many ends of registrations that come to nothing"),
         number("login-pending", \.logins.pending, in: 16...1_000_000, "logins begun and not finished, 2 KiB each"),
         number("login-queue", \.logins.queue, in: 1...1_000_000, "callers that wait for their login to be computed"),
         Setting(

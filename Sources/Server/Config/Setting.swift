@@ -19,7 +19,7 @@ package struct Setting: Sendable {
     package var variable: String { "COUNTERSIGN_" + String(name.uppercased().map { $0 == "-" ? "_" : $0 }) }
     package var key: String { String(name.map { $0 == "-" ? "_" : $0 }) }
 
-    package static let all: [Setting] = places + rules + limits + logins + deadlines
+    package static let all: [Setting] = places + rules + limits + once + logins + deadlines
 }
 
 extension Setting {
@@ -203,9 +203,6 @@ extension Setting {
             "limit-held-body", \.limits.heldBodyBytes, in: 0...(1 << 28),
             "bytes of a body that is verified before anything is forwarded"),
         number("limit-body", \.limits.bodyBytes, in: 0...(1 << 46), "bytes of a body that streams"),
-        number(
-            "limit-kept-answer", \.limits.keptAnswerBytes, in: 0...(1 << 20),
-            "bytes of an answer to an Idempotency-Key that are kept for later copies"),
         number("limit-connections", \.limits.connections, in: 1...1_000_000, "open client connections"),
     ]
 

@@ -16,7 +16,7 @@ struct LegacyRoutes: Sendable {
     init(_ services: AccountServices, _ deployment: Deployment) throws(Fault) {
         self.services = services
         apps = try LegacyApps(deployment)
-        signIn = try LegacySignIn(deployment, reader: services.sessions.life.reader)
+        signIn = try LegacySignIn(services.login.keys, reader: services.sessions.life.reader)
     }
 
     /// What is called, and whose call it is.
@@ -75,18 +75,30 @@ extension LegacyRoutes {
         let attempt = LegacyAttempt(app, username: username, password: PasswordField(password.span), at: door)
         guard let attempt else { return LegacyRoutes.refused }
         let receipt = try services.debit(call, attempt.counted, of: app.name)
-        guard let account = try await judged(attempt, receipt, at: call.now), let userID = account.userID else {
-            return LegacyRoutes.refused
-        }
+        guard let accepted = try await judged(attempt, receipt, at: call.now), let userID = accepted.account.userID
+        else { return LegacyRoutes.refused }
         services.refund(receipt, at: call.now)
+        let account = await upgraded(accepted, at: call.now)
         guard app.policy.legacySession == .authority else { return .legacy([("userId", .integer(userID))]) }
         return try await signedIn(account, userID, app, call)
+    }
+
+    /// The account, off the ladder where its app wants that and its password is known now. A login does not fail because the
+    /// account could not be moved: the next one tries again.
+    private func upgraded(_ accepted: LegacySignIn.Accepted, at now: Int64) async -> Account {
+        guard let registration = accepted.registration else { return accepted.account }
+        do throws(Refusal) {
+            let upgraded = try await services.enrolment.upgrade(accepted.account, to: registration, at: now)
+            return upgraded ?? accepted.account
+        } catch {
+            return accepted.account
+        }
     }
 
     /// Whose password it is; nil for nobody's, and where the value was used before.
     private func judged(
         _ attempt: LegacyAttempt, _ receipt: LoginLimits.Receipt, at now: Int64
-    ) async throws(Refusal) -> Account? {
+    ) async throws(Refusal) -> LegacySignIn.Accepted? {
         let accepted: LegacySignIn.Accepted?
         do throws(Refusal) {
             accepted = try await services.passwords.attempt { () throws(Refusal) in try signIn.judge(attempt, at: now) }
@@ -95,8 +107,8 @@ extension LegacyRoutes {
             services.refund(receipt, at: now)
             throw error
         }
-        guard let accepted else { return nil }
-        return try spend(accepted.use, at: now) ? accepted.account : nil
+        guard let accepted, try spend(accepted.use, at: now) else { return nil }
+        return accepted
     }
 
     /// With a session of ours. None where the account was locked, or left the ladder, a moment ago.
@@ -135,7 +147,7 @@ extension LegacyRoutes {
         return BearerLogin(
             account: account.number, app: app.name, release: release?.id, platform: platform, deviceClass: .other,
             deviceName: release.map { "\($0.platform) \($0.version)" } ?? "unsigned login",
-            credential: account.legacy?.sealed)
+            credential: account.registration?.credential ?? account.legacy?.sealed)
     }
 
     /// The login token stays as it is: clients in the field keep the one that they were given.

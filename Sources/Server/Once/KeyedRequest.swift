@@ -27,9 +27,8 @@ enum KeyedRequest {
             begun: now)
     }
 
-    /// A number, or a key id behind another word: the two cannot meet.
-    private static func scope(of caller: Caller) -> String {
-        caller.session.map { "account \($0.account.number)" } ?? "release \(caller.release.id)"
+    private static func scope(of caller: Caller) -> IdempotencyScope {
+        caller.session.map { .account($0.account.number) } ?? .release(caller.release.id)
     }
 
     /// What makes it this request and no other: method, target, body and content type, each preceded by its length.

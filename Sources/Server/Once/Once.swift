@@ -14,12 +14,14 @@ final class Once: Sendable {
     let mostKept: Int
     private let deployment: Deployment
     private let writer: any StoreWriter
+    private let bounds: IdempotencyBounds
     private let running = RunningRequests()
 
-    init(_ deployment: Deployment, _ writer: any StoreWriter, _ limits: Limits) {
+    init(_ deployment: Deployment, _ writer: any StoreWriter, _ settings: OnceSettings) {
         self.deployment = deployment
         self.writer = writer
-        mostKept = limits.keptAnswerBytes
+        mostKept = settings.answerBytes
+        bounds = settings.bounds
     }
 
     enum Beginning: Sendable {
@@ -56,7 +58,8 @@ final class Once: Sendable {
         // Where the store does not answer, whoever waits looks for himself.
         var ending = RunningRequests.Ending.dropped
         do throws(Refusal) {
-            switch try await writer.write({ (store) throws(Fault) in try store.begin(request) }) {
+            let bounds = bounds
+            switch try await writer.write({ (store) throws(Fault) in try store.begin(request, within: bounds) }) {
             case .begun: return .ours
             case .finished(let stored):
                 let answer = try opened(stored, to: request)
@@ -66,6 +69,7 @@ final class Once: Sendable {
                 ending = .unknown
                 throw Once.unfinished
             case .otherRequest: throw Once.otherRequest
+            case .full: throw Once.full
             }
         } catch {
             running.leave(request, ending)
@@ -112,5 +116,8 @@ final class Once: Sendable {
     private static let unfinished = Refusal(
         .unavailable,
         "Idempotency-Key: the request was begun before, and how it ended is not known; it is not sent again")
+    /// Keys are forgotten as their day ends: to say when the next one is would take a search for the oldest.
+    private static let full = Refusal(
+        .unavailable, "Idempotency-Key: as many are remembered as may be, of this caller or in all", retryAfter: 600)
     private static let otherRequest = Refusal(.forbidden, "Idempotency-Key: it was used for another request")
 }

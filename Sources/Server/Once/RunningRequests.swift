@@ -28,7 +28,7 @@ final class RunningRequests: @unchecked Sendable {
     static let patience: Int64 = 20
 
     private struct Name: Hashable {
-        var scope: String
+        var scope: IdempotencyScope
         var key: [UInt8]
 
         init(_ request: IdempotentRequest) {

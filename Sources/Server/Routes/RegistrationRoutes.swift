@@ -43,17 +43,17 @@ struct RegistrationRoutes: Sendable {
         let sealed = try body.bytes("sealed_record", upTo: RegistrationRoutes.mostRecordBytes)
         let code = try body.resetCode()
         try RegistrationRoutes.check(release.policy, code)
-        // A code is guessed here, like a password at a login's start.
-        let receipt = try code == nil ? nil : services.debit(call, account, of: app)
-        let registration = try await services.steps.attempt { () throws(Refusal) in
-            try services.signUps.finish(sealed, handle: handle, of: account, in: app, at: call.now)
+        // Before the record is opened, which costs as much for whoever sends one.
+        try await services.finishRegistration(call) { () throws(Refusal) in
+            let registration = try await services.steps.attempt { () throws(Refusal) in
+                try services.signUps.finish(sealed, handle: handle, of: account, in: app, at: call.now)
+            }
+            if let code {
+                try await services.enrolment.reset(registration, account, in: app, by: code, at: call.now)
+            } else {
+                try await services.enrolment.signUp(registration, account, in: app, at: call.now)
+            }
         }
-        if let code {
-            try await services.enrolment.reset(registration, account, in: app, by: code, at: call.now)
-        } else {
-            try await services.enrolment.signUp(registration, account, in: app, at: call.now)
-        }
-        if let receipt { services.refund(receipt, at: call.now) }
         return RouteAnswer(["account": .string(account.description)])
     }
 

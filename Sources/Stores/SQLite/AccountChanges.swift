@@ -33,14 +33,15 @@ extension SQLiteStore {
                     reset_hash = NULL, reset_until = NULL
                 WHERE number = ?
                 """, number)
-            try database.run("DELETE FROM known_device WHERE account = ?", number)
-        case .register(let registration, keeping: _):
+            try forgetDevices(of: account.number, in: database)
+        case .register(let registration, keeping: let session):
             try database.run(
                 """
                 UPDATE account SET credential = ?, sealed_record = ?, rung = NULL, sealed_legacy = NULL,
                     reset_hash = NULL, reset_until = NULL
                 WHERE number = ?
                 """, .blob(registration.credential), .blob(registration.sealedRecord), number)
+            try forgetDevices(of: account.number, but: session, in: database)
         case .upgrade(let registration):
             try database.run(
                 "UPDATE account SET credential = ?, sealed_record = ?, rung = NULL, sealed_legacy = NULL WHERE number = ?",
@@ -54,11 +55,26 @@ extension SQLiteStore {
                     reset_hash = NULL, reset_until = NULL
                 WHERE number = ?
                 """, .text(credential.rung.rawValue), .blob(credential.sealed), .integer(userID), number)
+            try forgetDevices(of: account.number, in: database)
         case .setReset(let reset):
             try database.run(
                 "UPDATE account SET reset_hash = ?, reset_until = ? WHERE number = ?", .optional(reset?.codeHash),
                 .optional(reset?.until), number)
         }
+    }
+
+    /// They signed in by a password that is gone, and perhaps because somebody else had it. `session` is one whose device stays.
+    private static func forgetDevices(
+        of account: Int64, but session: SessionID? = nil, in database: Database
+    ) throws(Fault) {
+        var kept: [UInt8] = []
+        if let session, let row = try SessionRows.session(session, in: database), row.account == account,
+            case .device(let device) = row.credentials
+        {
+            kept = KnownDevice(signingKey: device.signingKey, lastSeen: row.used).id
+        }
+        try database.run(
+            "DELETE FROM known_device WHERE account = ? AND id <> ?", .integer(account), .blob(kept))
     }
 
     private static func set(_ state: Account.State, _ number: Int64, in database: Database) throws(Fault) {

@@ -2,25 +2,47 @@ import CountersignAuthority
 import CountersignWire
 
 extension SQLiteStore {
-    package func begin(_ request: IdempotentRequest) throws(Fault) -> IdempotencyState {
+    package func begin(
+        _ request: IdempotentRequest, within bounds: IdempotencyBounds
+    ) throws(Fault) -> IdempotencyState {
         try write { (database) throws(Fault) in
-            let added = try database.run(
-                "INSERT INTO idempotent_request (scope, key, digest, begun) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
-                .text(request.scope), .blob(request.key), .blob(request.digest), .integer(request.begun))
-            if added == 1 { return .begun }
-            let found = try database.rows(
-                "SELECT digest, status, fields, body FROM idempotent_request WHERE scope = ? AND key = ?",
-                .text(request.scope), .blob(request.key)
-            ) { (row) throws(Fault) -> IdempotencyState in
-                guard row.blob(0) == request.digest else { return .otherRequest }
-                guard !row.isNull(1) else { return .unfinished }
-                guard let answer = SQLiteStore.answer(row) else {
-                    throw Rows.unreadable("idempotent request of", request.scope, database)
-                }
-                return .finished(answer)
-            }
-            return found.first ?? .unfinished
+            if let state = try SQLiteStore.state(of: request, in: database) { return state }
+            guard try SQLiteStore.hasRoom(for: request.scope, bounds, in: database) else { return .full }
+            try database.run(
+                "INSERT INTO idempotent_request (scope, key, digest, begun) VALUES (?, ?, ?, ?)",
+                .text(request.scope.description), .blob(request.key), .blob(request.digest), .integer(request.begun))
+            return .begun
         }
+    }
+
+    /// What is there of it; nil for nothing.
+    private static func state(of request: IdempotentRequest, in database: Database) throws(Fault) -> IdempotencyState? {
+        try database.rows(
+            "SELECT digest, status, fields, body FROM idempotent_request WHERE scope = ? AND key = ?",
+            .text(request.scope.description), .blob(request.key)
+        ) { (row) throws(Fault) -> IdempotencyState in
+            guard row.blob(0) == request.digest else { return .otherRequest }
+            guard !row.isNull(1) else { return .unfinished }
+            guard let answer = answer(row) else {
+                throw Rows.unreadable("idempotent request of", request.scope.description, database)
+            }
+            return .finished(answer)
+        }.first
+    }
+
+    private static func hasRoom(
+        for scope: IdempotencyScope, _ bounds: IdempotencyBounds, in database: Database
+    ) throws(Fault) -> Bool {
+        var own = KeptAmount.none
+        var kinds: [IdempotencyScope.Kind: KeptAmount] = [:]
+        let amounts = try database.rows(
+            "SELECT owner, keys, bytes FROM idempotent_use WHERE owner IN (?, 'account', 'release')",
+            .text(scope.description)
+        ) { ($0.text(0), KeptAmount(keys: Int($0.integer(1)), bytes: Int($0.integer(2)))) }
+        for (owner, amount) in amounts {
+            if let kind = IdempotencyScope.Kind(rawValue: owner) { kinds[kind] = amount } else { own = amount }
+        }
+        return bounds.hasRoom(for: scope, own: own, kinds)
     }
 
     package func finish(_ request: IdempotentRequest, _ answer: StoredAnswer) throws(Fault) {
@@ -32,7 +54,7 @@ extension SQLiteStore {
                 UPDATE idempotent_request SET status = ?, fields = ?, body = ?
                 WHERE scope = ? AND key = ? AND digest = ? AND begun = ? AND status IS NULL
                 """, .integer(Int64(answer.status)), .blob(ByteStrings.encode(fields)), .blob(answer.body),
-                .text(request.scope), .blob(request.key), .blob(request.digest), .integer(request.begun))
+                .text(request.scope.description), .blob(request.key), .blob(request.digest), .integer(request.begun))
         }
     }
 
@@ -42,7 +64,8 @@ extension SQLiteStore {
                 """
                 DELETE FROM idempotent_request
                 WHERE scope = ? AND key = ? AND digest = ? AND begun = ? AND status IS NULL
-                """, .text(request.scope), .blob(request.key), .blob(request.digest), .integer(request.begun))
+                """, .text(request.scope.description), .blob(request.key), .blob(request.digest),
+                .integer(request.begun))
         }
     }
 

@@ -16,6 +16,7 @@ import Testing
         settings.account = Allowance(burst: 3, oneEach: .seconds(60))
         settings.address = Allowance(burst: 5, oneEach: .seconds(10))
         settings.device = Allowance(burst: 2, oneEach: .seconds(30))
+        settings.work = Allowance(burst: 3, oneEach: .seconds(30))
         return settings
     }()
 
@@ -101,15 +102,81 @@ import Testing
         #expect(try await signedStart(bob, at: now + 2).status == 429)
     }
 
-    @Test("wrong reset codes and wrong passwords that are sent are guesses")
+    @Test("a proof that does not hold is counted before it is looked at; one that holds is not counted")
+    func proofs() async throws {
+        var settings = LoginSettings.unlimited
+        settings.account = Allowance(burst: 1, oneEach: .seconds(86_400))
+        settings.work = Allowance(burst: 2, oneEach: .seconds(10))
+        let server = try TestServer(logins: settings)
+        let bob = try TestClient(server, "bob")
+        try await bob.signUp()
+        #expect(try await bob.logIn().status == 200)
+        #expect(try await start(bob).status == 200)
+        // From here on only who is known for his device gets in.
+        let now = server.clock.now
+        for attempt in 0..<5 { #expect(try await signedStart(bob, at: now + Int64(attempt)).status == 200) }
+        let stranger = try TestClient(server, "bob")
+        for attempt in 0..<2 { #expect(try await signedStart(stranger, at: now + Int64(attempt)).status == 429) }
+        #expect(try await signedStart(bob, at: now + 5).status == 429, "no proof from here is looked at any more")
+        var elsewhere = bob
+        elsewhere.peer = "198.51.100.7:1"
+        #expect(try await signedStart(elsewhere, at: now + 6).status == 200)
+        server.clock.now += 10
+        #expect(try await signedStart(bob, at: now + 7).status == 200)
+    }
+
+    @Test(
+        "the end of a registration is debited to its address before anything is opened, and taken back where it came about"
+    )
+    func registrationFinishes() async throws {
+        var settings = LoginSettings.unlimited
+        settings.work = Allowance(burst: 3, oneEach: .seconds(600))
+        let server = try TestServer(logins: settings)
+        let bob = try TestClient(server, "bob")
+        var registering = try await bob.beginRegistration()
+        #expect(try await server.call("registration/finish", registering.body).status == 200)
+        registering.sealedRecord[40] ^= 1
+        for attempt in 0..<4 {
+            let reply = try await server.call("registration/finish", registering.body)
+            #expect(reply["code"] == (attempt < 3 ? "malformed" : "too-many-attempts"), "\(attempt)")
+        }
+    }
+
+    @Test("what could not be tried costs nothing")
+    func unavailable() async throws {
+        var settings = LoginSettings.unlimited
+        settings.work = Allowance(burst: 1, oneEach: .seconds(86_400))
+        let server = try TestServer(logins: settings)
+        let registering = try await TestClient(server, "bob").beginRegistration()
+        server.accounts.services.steps.stop()
+        for _ in 0..<5 {
+            #expect(try await server.call("registration/finish", registering.body)["code"] == "unavailable")
+        }
+    }
+
+    @Test("strangers' wrong reset codes are counted against their addresses, and lock nobody out of a code")
+    func resetCodes() async throws {
+        let server = try TestServer(logins: GuessTests.few)
+        var bob = try TestClient(server, "bob")
+        try await bob.signUp()
+        let app = try #require(AppName("demo"))
+        let code = try server.deployment.resetAccount(bob.name, of: app, at: server.clock.now).code
+        for attempt in 0..<20 {
+            bob.peer = "198.51.100.\(attempt):1"
+            #expect(try await bob.signUp(code: ResetCode().text)["code"] == "wrong-credentials")
+        }
+        bob.peer = "203.0.113.9:1"
+        let guess = try await bob.beginRegistration(code: ResetCode().text)
+        for expected in ["wrong-credentials", "wrong-credentials", "wrong-credentials", "too-many-attempts"] {
+            #expect(try await server.call("registration/finish", guess.body, from: bob.peer)["code"] == expected)
+        }
+        bob.peer = "203.0.113.10:1"
+        #expect(try await bob.signUp(code: code.text).status == 200)
+    }
+
+    @Test("wrong passwords that are sent are guesses")
     func otherGuesses() async throws {
         let server = try TestServer(policy: ["password-login=on"], logins: GuessTests.few)
-        var bob = try TestClient(server, "bob")
-        for attempt in 0..<4 {
-            bob.peer = "198.51.100.\(attempt):1"
-            let reply = try await bob.signUp(code: ResetCode().text)
-            #expect(reply["code"] == (attempt < 3 ? "wrong-credentials" : "too-many-attempts"))
-        }
         let device: JSONValue = ["class": "desktop", "name": "browser"]
         for attempt in 0..<4 {
             let reply = try await server.call(

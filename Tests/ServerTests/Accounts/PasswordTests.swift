@@ -78,6 +78,51 @@ import Testing
         #expect(try await nobody.signUp(code: late.text)["code"] == "wrong-credentials")
     }
 
+    @Test("a locked account stays as it is; a code for it is good once it is let in again")
+    func lockedReset() async throws {
+        let server = try TestServer()
+        let old = try TestClient(server, "bob", "old")
+        try await old.signUp()
+        let app = try #require(AppName("demo"))
+        let (code, _) = try server.deployment.resetAccount(old.name, of: app, at: server.clock.now)
+        try server.change(old.name, .lock)
+        let locked = try server.deployment.store.account(old.name, of: app)
+        let new = try TestClient(server, "bob", "new")
+        #expect(try await new.signUp(code: code.text)["code"] == "forbidden")
+        #expect(try await new.signUp(code: ResetCode().text)["code"] == "wrong-credentials")
+        #expect(try server.deployment.store.account(old.name, of: app) == locked)
+        try server.change(old.name, .unlock)
+        #expect(try await new.signUp(code: code.text).status == 200)
+        #expect(try await new.logIn().status == 200)
+    }
+
+    @Test("a device is known as long as the password that it signed in by stands")
+    func knownDevices() async throws {
+        let server = try TestServer(policy: ["registration=open", "slots=unlimited"])
+        let (phone, tablet) = (try TestClient(server, "bob", "old"), try TestClient(server, "bob", "old", on: "tablet"))
+        try await phone.signUp()
+        let app = try #require(AppName("demo"))
+        let account = try #require(try server.deployment.store.account(phone.name, of: app))
+        func known() throws -> [Bool] {
+            try [phone, tablet].map { client in
+                let device = KnownDevice(signingKey: client.device.signingKey.bytes, lastSeen: 0)
+                return try server.deployment.store.knownDevice(device.id, of: account.number) != nil
+            }
+        }
+        let session = try await phone.session()
+        _ = try await tablet.session()
+        #expect(try known() == [true, true])
+        #expect(try await phone.change(to: "new", from: session).status == 200)
+        #expect(try known() == [true, false], "the device that changed it stays")
+        let (code, _) = try server.deployment.resetAccount(phone.name, of: app, at: server.clock.now)
+        #expect(try await phone.signUp(code: code.text).status == 200)
+        #expect(try known() == [false, false])
+        #expect(try await phone.logIn().status == 200)
+        #expect(try known() == [true, false])
+        try server.change(phone.name, .legacy(LegacyCredential(rung: .md5, sealed: [1])))
+        #expect(try known() == [false, false])
+    }
+
     @Test("codes have a hundred bits, and are read as people type them")
     func codes() throws {
         let code = ResetCode()

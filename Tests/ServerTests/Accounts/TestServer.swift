@@ -163,6 +163,7 @@ extension LoginSettings {
         settings.account = Allowance(burst: 1_000_000, oneEach: .seconds(1))
         settings.address = settings.account
         settings.device = settings.account
+        settings.work = settings.account
         return settings
     }
 }

@@ -26,7 +26,7 @@ import Testing
     @Test func copiesAreOneAndAllElseIsNot() async throws {
         let server = try TestServer()
         let first = try #require(try await read(server, nonce: "n-first") { _ in })
-        #expect(first.begun == 7 && first.scope == "release \(server.release.keyID)")
+        #expect(first.begun == 7 && first.scope.description == "release \(server.release.keyID)")
         #expect(try await read(server, nonce: "n-second") { _ in } == first)
         // A field that is not part of what is asked may differ from copy to copy.
         #expect(try await read(server, nonce: "n-accept") { $0.set("Accept", "text/html") } == first)

@@ -10,7 +10,7 @@ import Testing
 
 /// Requests that are done once, over a real store.
 @Suite struct OnceTests {
-    private let request = IdempotentRequest(scope: "account 1", key: [1], digest: [2], begun: 1_800_000_000)
+    private let request = IdempotentRequest(scope: .account(1), key: [1], digest: [2], begun: 1_800_000_000)
     private let answer = KeptAnswer.whole(
         status: 201, fields: [.init(name: "x-payment", value: [0x31])], body: Array("paid".utf8))
 
@@ -77,7 +77,7 @@ import Testing
         await once.end(request, .answered(answer))
         let refusal = await #expect(throws: Refusal.self, "and afterwards") { try await once.begin(other) }
         #expect(refusal?.code == .forbidden)
-        other.scope = "account 2"
+        other.scope = .account(2)
         #expect(try await once.begin(other).isOurs, "another account's key is another")
     }
 
@@ -85,7 +85,7 @@ import Testing
     func failingStore() async throws {
         let place = try Place()
         let writer = FailingWriter(place.writer)
-        let once = Once(place.deployment, writer, Limits())
+        let once = Once(place.deployment, writer, OnceSettings())
         writer.fails = true
         let refusal = await #expect(throws: Refusal.self) { try await once.begin(request) }
         #expect(refusal?.code == .unavailable)
@@ -123,7 +123,7 @@ import Testing
             #expect(try deployment.opened(stored, to: request) == answer)
         }
         let stored = deployment.sealed(answer, to: request)
-        for change in [{ $0.scope = "account 2" }, { $0.key = [9] }] as [(inout IdempotentRequest) -> Void] {
+        for change in [{ $0.scope = .account(2) }, { $0.key = [9] }] as [(inout IdempotentRequest) -> Void] {
             var other = request
             change(&other)
             #expect(throws: Fault.self) { try deployment.opened(stored, to: other) }
@@ -187,7 +187,7 @@ private final class Place {
 
     deinit { try? FileManager.default.removeItem(atPath: folder) }
 
-    func once() throws -> Once { Once(deployment, writer, Limits()) }
+    func once() throws -> Once { Once(deployment, writer, OnceSettings()) }
 }
 
 /// A writer whose disk can be made to fail.

@@ -51,7 +51,7 @@ final class SessionServer {
                 clock: clock),
             signing: try AnswerSigning(deployment), backend: .echo,
             identity: Identity(Asserter(try AssertionKeys(deployment), issuer: "urn:us", audience: "urn:backend")),
-            once: Once(deployment, writer, Limits()),
+            once: Once(deployment, writer, OnceSettings()),
             routes: RouteTable(prefix: "/countersign/v1", sessions.routes), limits: Limits(), tally: Tally(Meter()),
             log: nil, clock: clock, seed: 1)
     }

@@ -1,3 +1,4 @@
+import CountersignGate
 import CountersignSchemes
 import CountersignSeal
 import CountersignWire
@@ -31,16 +32,21 @@ package struct LegacySignIn: Sendable {
         package let rung: Rung
         /// To be spent, once, before anything comes of the login.
         package let use: MinuteUse?
+        /// Of the password that was sent: what takes the account off the ladder. Nil where its app does not want that, and on
+        /// rungs that do not tell the password.
+        package let registration: StoredRegistration?
     }
 
+    private let keys: AccountKeys
     private let judge: LegacyLogin
     private let reader: any AccountStore
 
     /// `reader` is a connection for reading. Computes one slow hash.
-    package init(_ deployment: Deployment, reader: any AccountStore) throws(Fault) {
+    package init(_ keys: AccountKeys, reader: any AccountStore) throws(Fault) {
+        self.keys = keys
         self.reader = reader
         do throws(PasswordHash.OutOfMemory) {
-            judge = try LegacyLogin(masterKey: deployment.masterKey, cost: .standard)
+            judge = try LegacyLogin(masterKey: keys.deployment.masterKey, cost: .standard)
         } catch {
             throw Fault(.failed, "not enough memory for one password hash")
         }
@@ -69,10 +75,20 @@ package struct LegacySignIn: Sendable {
         guard verdict != .refused, let account, account.state == .active, let credential = account.legacy,
             account.userID != nil
         else { return nil }
-        guard case .acceptedOnce(let use) = verdict else {
-            return Accepted(account: account, rung: credential.rung, use: nil)
+        var use: MinuteUse?
+        if case .acceptedOnce(let once) = verdict { use = once }
+        return Accepted(
+            account: account, rung: credential.rung, use: use,
+            registration: registration(of: account, by: attempt, on: credential.rung))
+    }
+
+    /// Computes OPAQUE's slow hash as its client does. Nil, too, for a password that OPAQUE does not take, such as one that is not
+    /// UTF-8, and where memory is short: its login is good all the same, and the account stays where it is.
+    private func registration(of account: Account, by attempt: LegacyAttempt, on rung: Rung) -> StoredRegistration? {
+        guard attempt.app.policy.legacyUpgrade == .allowed, let password = attempt.password.password(on: rung) else {
+            return nil
         }
-        return Accepted(account: account, rung: credential.rung, use: use)
+        return try? keys.register(password, of: account.name, in: account.app)
     }
 
     /// A name that no account can have is looked up as well, under the one that stands in for it.

@@ -22,6 +22,23 @@ package struct PasswordField: Sendable {
         case .md5, .md5Salt, .hmacMD5, .hmacMD5Time: bytes.mapped(ASCII.lowercased)
         }
     }
+
+    /// The password itself, where the rung's clients send it in a form that gives it away; nil on other rungs, and for a value
+    /// that is not well formed.
+    package func password(on rung: Rung) -> Secret? {
+        let value = meant(on: rung)
+        guard value.count <= PasswordField.longest else { return nil }
+        switch rung {
+        case .plainGet, .plainPost: return value
+        case .base64:
+            var password = ByteBuffer(capacity: PasswordField.longest)
+            let isRead = value.withExposedBytes {
+                Base64.decode($0, .standard, into: &password, limit: PasswordField.longest)
+            }
+            return isRead ? Secret(copying: password.span) : nil
+        case .md5, .md5Salt, .hmacMD5, .hmacMD5Time: return nil
+        }
+    }
 }
 
 extension Rung {

@@ -1,0 +1,65 @@
+import CountersignAuthority
+import CountersignGate
+import CountersignOpaque
+import CountersignSchemes
+import CountersignSeal
+import CountersignWire
+import Testing
+
+@testable import CountersignServer
+
+/// Accounts that leave the ladder by a login. Over HTTP: Tests/Interop/test_login_ladder.py.
+@Suite struct UpgradeTests {
+    private let server: TestServer
+    private let signIn: LegacySignIn
+    private let app: AppName
+
+    init() throws {
+        server = try TestServer(policy: ["legacy-login=on", "legacy-upgrade=on"])
+        signIn = try LegacySignIn(server.accounts.services.login.keys, reader: server.deployment.store)
+        app = try #require(AppName("demo"))
+    }
+
+    private func add(_ name: String, on rung: Rung) throws -> AccountName {
+        let name = try AccountName(normalizing: name)
+        let password = Secret(copying: Array("pw".utf8).span)
+        _ = try server.deployment.addLegacyAccount(
+            name, of: app, on: rung, password: password, userID: nil, at: server.clock.now)
+        return name
+    }
+
+    private func logIn(_ name: AccountName, _ sent: String, at door: Rung.Door) throws -> LegacySignIn.Accepted? {
+        let legacy = try #require(try LegacyApps(server.deployment).app(named: "demo"))
+        let attempt = LegacyAttempt(
+            legacy, username: name.bytes, password: PasswordField(Array(sent.utf8).span), at: door)
+        return try signIn.judge(try #require(attempt), at: server.clock.now)
+    }
+
+    @Test("a password that was proved becomes a registration, once, which its owner's new app signs in by")
+    func moves() async throws {
+        let name = try add("bob", on: .base64)
+        #expect(try logIn(name, "cHg=", at: .form) == nil)
+        let accepted = try #require(try logIn(name, "cHc=", at: .form))
+        let registration = try #require(accepted.registration)
+        var bob = try TestClient(server, "bob", "pw")
+        bob.stretching = .standard
+        let enrolment = server.accounts.services.enrolment
+        let upgraded = try await enrolment.upgrade(accepted.account, to: registration, at: server.clock.now)
+        #expect(upgraded?.userID == accepted.account.userID && upgraded?.legacy == nil)
+        #expect(try server.deployment.store.account(accepted.account.number) == upgraded)
+        #expect(try await bob.logIn().status == 200)
+        #expect(try logIn(name, "cHc=", at: .form) == nil)
+        let again = try await enrolment.upgrade(accepted.account, to: registration, at: server.clock.now)
+        #expect(again == nil, "what the login proved is gone")
+    }
+
+    @Test("a digest, and an app that does not want it, give no registration")
+    func stays() throws {
+        let digested = try add("carol", on: .md5)
+        #expect(try #require(try logIn(digested, "8fe4c11451281c094a6578e6ddbf5eed", at: .form)).registration == nil)
+        let plain = try add("dave", on: .plainPost)
+        #expect(try #require(try logIn(plain, "pw", at: .form)).registration != nil)
+        try server.deployment.setPolicy(["legacy-upgrade=off"], of: app)
+        #expect(try #require(try logIn(plain, "pw", at: .form)).registration == nil)
+    }
+}
