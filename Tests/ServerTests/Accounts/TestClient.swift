@@ -49,14 +49,9 @@ struct TestClient {
         var account: String
         var handle: [UInt8]
         var sealedRecord: [UInt8]
-        var code: String?
 
         var body: JSONValue {
-            var members: [(name: String, value: JSONValue)] = [
-                ("account", .string(account)), ("handle", encoded(handle)), ("sealed_record", encoded(sealedRecord)),
-            ]
-            if let code { members.append(("reset_code", .string(code))) }
-            return .object(members)
+            ["account": .string(account), "handle": encoded(handle), "sealed_record": encoded(sealedRecord)]
         }
     }
 
@@ -65,7 +60,7 @@ struct TestClient {
         var members: [(name: String, value: JSONValue)] = [
             ("account", .string(name.description)), ("request", encoded(client.request.bytes)),
         ]
-        if let code { members.append(("reset_code", .string(code))) }
+        if code != nil { members.append(("reset", true)) }
         let reply = try await server.call("registration/start", .object(members), as: credentials, from: peer)
         try #require(reply.status == 200, "\(reply.refusal?.detail ?? "")")
         return try seal(client, reply, code)
@@ -78,11 +73,12 @@ struct TestClient {
         let parties = try #require(binding.parties)
         let registered = try client.finish(response, as: parties, stretching: stretching)
         let handle = try #require(reply.bytes("handle"))
-        let sealed = SealedBox.seal(
-            registered.record.bytes, to: try #require(reply.bytes("registration_key")),
+        let contents = SealedRegistration(
+            record: registered.record.bytes, resetCode: code.map { Secret(copying: Array($0.utf8).span) })
+        let sealed = contents.sealed(
+            to: try #require(reply.bytes("registration_key")),
             for: SealedRegistration.purpose(app: app, account: name, handle: handle))
-        return Registering(
-            account: name.description, handle: handle, sealedRecord: try #require(sealed), code: code)
+        return Registering(account: name.description, handle: handle, sealedRecord: try #require(sealed))
     }
 
     @discardableResult
