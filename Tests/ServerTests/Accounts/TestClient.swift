@@ -55,12 +55,14 @@ struct TestClient {
         }
     }
 
-    func beginRegistration(code: String? = nil) async throws -> Registering {
+    enum Announcement { case nothing, thatACodeWillCome }
+
+    func beginRegistration(code: String? = nil, saying announced: Announcement = .nothing) async throws -> Registering {
         let client = try ClientRegistration(try secret())
         var members: [(name: String, value: JSONValue)] = [
             ("account", .string(name.description)), ("request", encoded(client.request.bytes)),
         ]
-        if code != nil { members.append(("reset", true)) }
+        if code != nil || announced == .thatACodeWillCome { members.append(("reset", true)) }
         let reply = try await server.call("registration/start", .object(members), as: credentials, from: peer)
         try #require(reply.status == 200, "\(reply.refusal?.detail ?? "")")
         return try seal(client, reply, code)
@@ -190,7 +192,7 @@ struct TestClient {
         }
     }
 
-    func beginChange(to password: String, from session: Credentials) async throws -> Changing {
+    func beginChange(to password: String, from session: Credentials, code: String? = nil) async throws -> Changing {
         var successor = self
         successor.password = password
         let registration = try ClientRegistration(try successor.secret())
@@ -199,7 +201,7 @@ struct TestClient {
             "password/start",
             ["ke1": encoded(login.ke1.bytes), "request": encoded(registration.request.bytes)], as: session)
         try #require(reply.status == 200, "\(reply.refusal?.detail ?? "")")
-        let record = try successor.seal(registration, reply, nil)
+        let record = try successor.seal(registration, reply, code)
         let digest = SHA256.digest(record.sealedRecord.span)
         let id = SessionToken(session.keyID.bytes).map(\.id.bytes)
         let finishing = try finish(
