@@ -53,7 +53,7 @@ package struct SignedCalls: Sendable {
             guard let login = state.login else { throw .notSignedIn }
             let answered: Answered
             do {
-                answered = try await sendOnce(draft, login, state)
+                answered = try await sendOnce(draft, login, state, chances.proof)
             } catch {
                 guard case .outcomeUnknown = error, chances.take(.resending) else { throw error }
                 continue
@@ -74,6 +74,8 @@ package struct SignedCalls: Sendable {
                 // The second one is of what the first one has left.
                 guard chances.take(.doubting) || chances.take(.doubtingAgain), try await isKnownBetter(than: session)
                 else { return answered }
+            case .wantsDevice:
+                guard chances.take(.cosigning) else { return answered }
             }
         }
     }
@@ -85,6 +87,7 @@ package struct SignedCalls: Sendable {
         case ranOut
         case clock(offset: Int64)
         case isNotKnown(DeviceSession)
+        case wantsDevice
     }
 
     /// Only the authority's own word teaches anything, and of a device's session only what is said with that session's key:
@@ -104,6 +107,7 @@ package struct SignedCalls: Sendable {
         case (.sessionEnded, .device(let session)): return isSigned(answered, by: session) ? .isOver : .none
         case (.tokenExpired, .device(let session)): return isSigned(answered, by: session) ? .ranOut : .none
         case (.unknownKey, .device(let session)), (.badSignature, .device(let session)): return .isNotKnown(session)
+        case (.deviceUnsigned, .device): return .wantsDevice
         default: return .none
         }
     }
@@ -149,14 +153,15 @@ package struct SignedCalls: Sendable {
     }
 
     nonisolated(nonsending) private func sendOnce(
-        _ draft: Draft, _ login: SignedIn, _ state: ClientState
+        _ draft: Draft, _ login: SignedIn, _ state: ClientState, _ proof: Chances.Proof
     ) async throws(ClientProblem) -> Answered {
         var draft = draft
         let signer = try signer(of: &draft, login)
         var keys = installation.authorityKeys
         if case .device(let session) = login.session { keys.merge(session.keys()) { first, _ in first } }
         let time = surroundings.time.now + state.clockOffset
-        let heard = try await Listener(surroundings: surroundings).ask(draft, as: signer, at: time) { _ in keys }
+        let listener = Listener(surroundings: surroundings, cosigner: proof == .ofDevice ? state.keys : nil)
+        let heard = try await listener.ask(draft, as: signer, at: time) { _ in keys }
         switch heard {
         case .unsigned(let response, let why):
             var notice = response.status >= 400 ? Notice(response) : nil
@@ -192,9 +197,14 @@ package struct SignedCalls: Sendable {
 
 /// Each mend is tried once for a request: what it does not mend then is something else.
 private struct Chances {
-    enum Mend: CaseIterable { case resending, refreshing, clock, doubting, doubtingAgain, replacing }
+    enum Mend: CaseIterable { case resending, refreshing, clock, doubting, doubtingAgain, replacing, cosigning }
+
+    /// What a request bears. A device's signature costs a look at its key, so it is made where the server asks for it.
+    enum Proof { case ofSession, ofDevice }
 
     private var left = Set(Mend.allCases)
+
+    var proof: Proof { left.contains(.cosigning) ? .ofSession : .ofDevice }
 
     mutating func take(_ mend: Mend) -> Bool { left.remove(mend) != nil }
 }
