@@ -59,7 +59,7 @@ package struct SignedCalls: Sendable {
                 continue
             }
             guard let notice = answered.notice else { return answered }
-            switch lesson(of: notice, answered, login) {
+            switch Lesson(notice, signedBy: answered.signer, of: login, installation) {
             case .none: return answered
             case .isOver:
                 if try await kept.forget(usedWith: login.token) { throw .sessionEnded(notice) }
@@ -78,42 +78,6 @@ package struct SignedCalls: Sendable {
                 guard chances.take(.cosigning) else { return answered }
             }
         }
-    }
-
-    /// What a refusal teaches.
-    private enum Lesson {
-        case none
-        case isOver
-        case ranOut
-        case clock(offset: Int64)
-        case isNotKnown(DeviceSession)
-        case wantsDevice
-    }
-
-    /// Only the authority's own word teaches anything, and of a device's session only what is said with that session's key:
-    /// under the authority's, the same word may concern what somebody on the way has added.
-    private func lesson(of notice: Notice, _ answered: Answered, _ login: SignedIn) -> Lesson {
-        let code = Refusal.Code(rawValue: notice.code)
-        guard notice.isGenuine else {
-            // It came over a connection to nobody else, and perhaps from the backend. The authority's own route will tell.
-            let isHint = code == .tokenExpired || code == .sessionEnded
-            guard isHint, case .bearer = login.session, installation.connectionVouches else { return .none }
-            return .ranOut
-        }
-        switch (code, login.session) {
-        case (.stale, _): return notice.clockOffset.map { .clock(offset: $0) } ?? .none
-        case (.sessionEnded, .bearer): return .isOver
-        case (.tokenExpired, .bearer): return .ranOut
-        case (.sessionEnded, .device(let session)): return isSigned(answered, by: session) ? .isOver : .none
-        case (.tokenExpired, .device(let session)): return isSigned(answered, by: session) ? .ranOut : .none
-        case (.unknownKey, .device(let session)), (.badSignature, .device(let session)): return .isNotKnown(session)
-        case (.deviceUnsigned, .device): return .wantsDevice
-        default: return .none
-        }
-    }
-
-    private func isSigned(_ answered: Answered, by session: DeviceSession) -> Bool {
-        answered.signer == KeyID(session.token)
     }
 
     /// Whether the authority, asked, had something to go on with. What it refuses there concerns this request no more than the
