@@ -29,7 +29,7 @@ import CountersignWire
     precondition((1...AccountName.longest).contains(account.bytes.count))
     let request = try members.bytes("request", 32)
     precondition(request.count == 32)
-    _ = try members.resetCode()
+    _ = try members.isReset()
 }
 
 @Sendable private func readStart(_ body: [UInt8]) throws(Refusal) {

@@ -20,6 +20,9 @@ package enum ClientProblem: Error, Sendable {
     case notUnderstood(String)
     /// Something that is needed is not known here.
     case incomplete(String)
+    /// A password, or a token that whoever reads it can use, would go to a certificate that was not named for this server. Nothing was
+    /// sent. See ``Installation/bearerSecrets``.
+    case certificateNotPinned
     case vault(VaultProblem)
     /// The machine's libraries, or its memory, failed.
     case machine(String)
@@ -43,8 +46,7 @@ package struct Notice: Sendable, Equatable {
     package var at: Int64?
     package var by: String?
     package var updateURL: String?
-    /// Whether the authority is known to have said it, and to this request. One that is not is shown, and nothing follows
-    /// from it.
+    /// Whether the authority is known to say it, now and to this request. One that is not is shown, and nothing follows from it.
     package internal(set) var isGenuine = false
     /// What a genuine `stale` teaches: seconds to add to the device's clock.
     var clockOffset: Int64?

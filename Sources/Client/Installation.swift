@@ -18,12 +18,20 @@ package struct Installation: Sendable {
     package var userAgent: String
     /// Whether the connection itself vouches for the authority, whose own key is then not needed to sign up.
     package var channel: Channel
+    package var bearerSecrets = BearerSecrets.onlyToThePinnedCertificate
 
     package enum Channel: Sendable {
         /// A certificate was named for this authority and no other will do.
         case pinned
         /// Any certificate that somebody out there vouches for, or none at all.
         case open
+    }
+
+    /// Where a password, or a token that whoever reads it can use, is sent. Never but over TLS.
+    package enum BearerSecrets: Sendable {
+        case onlyToThePinnedCertificate
+        /// Also where only one of the system's many authorities says who is there.
+        case toAnyCertificateThatVerifies
     }
 
     package static let standardPrefix = "/countersign/v1"
@@ -83,6 +91,31 @@ extension Installation {
             throw .incomplete(
                 "neither the authority's key is known nor its certificate pinned: whoever is in between could take the password"
             )
+        }
+        return .authorityIfKnown
+    }
+}
+
+extension Installation {
+    /// Whether what comes over the connection is the authority's or its backend's, though no key says so: there is one certificate
+    /// that will do. Where the authority's key is known, that counts and nothing else.
+    var connectionVouches: Bool { authorityKey == nil && channel == .pinned && transport == .tls }
+
+    /// Whether a request is for one of the authority's own routes, which no backend answers.
+    func isOwn(_ draft: Draft) -> Bool { draft.target.starts(with: "\(prefix)/".utf8) }
+
+    /// Whom a secret may go to that whoever reads it can use. The authority's key does not help here: it says who answered, when the
+    /// secret is with whoever listened.
+    func trustForBearerSecrets() throws(ClientProblem) -> AuthorityRoutes.Trust {
+        guard transport == .tls else {
+            throw .incomplete("passwords and tokens are sent over TLS only; the server's URL begins with http://")
+        }
+        guard channel == .pinned || bearerSecrets == .toAnyCertificateThatVerifies else {
+            throw .certificateNotPinned
+        }
+        guard channel == .pinned || authorityKey != nil else {
+            throw .incomplete(
+                "neither the authority's key is known nor its certificate pinned: no answer could be believed")
         }
         return .authorityIfKnown
     }

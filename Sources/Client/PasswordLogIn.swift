@@ -3,7 +3,7 @@ import CountersignOpaque
 import CountersignSeal
 import CountersignWire
 
-/// Signs in by sending the password, over TLS, for apps whose policy allows it. What comes back is a bearer session: tokens that
+/// Signs in by sending the password, over TLS and to a certificate that is pinned, for apps whose policy allows it. What comes back is a bearer session: tokens that
 /// whoever reads them can use. ``LogIn`` has neither weakness. Source: docs/protocol.md, "Bearer sessions".
 package struct PasswordLogIn: Sendable {
     private let installation: Installation
@@ -18,10 +18,7 @@ package struct PasswordLogIn: Sendable {
     nonisolated(nonsending) package func callAsFunction(
         _ account: AccountName, _ password: Secret, on kind: Device.Class, named name: Device.Name
     ) async throws(ClientProblem) -> SignedIn {
-        guard installation.transport == .tls else {
-            throw .incomplete("a password is sent over TLS only; the server's URL begins with http://")
-        }
-        let trust = try installation.trustForPasswords()
+        let trust = try installation.trustForBearerSecrets()
         let kept = KeptState(vault: surroundings.vault)
         let (state, keys) = try await kept.withKeys()
         var routes = AuthorityRoutes(installation, surroundings, clockOffset: state.clockOffset)

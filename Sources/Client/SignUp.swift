@@ -14,26 +14,30 @@ package struct SignUp: Sendable {
         self.surroundings = surroundings
     }
 
-    /// `resetCode` is the one-time code, for an account whose password was forgotten. Computes a slow hash.
+    /// `resetCode` is the one-time code, for an account whose password was forgotten: UTF-8, at most
+    /// ``SealedRegistration/longestCode`` bytes. It is sealed with the record. Computes a slow hash.
     nonisolated(nonsending) package func callAsFunction(
         _ account: AccountName, _ password: Password, resetCode: Secret? = nil
     ) async throws(ClientProblem) {
         let trust = try installation.trustForPasswords()
+        // Without one this is a sign-up; what is no code must not turn into that.
+        if let resetCode, !(1...SealedRegistration.longestCode).contains(resetCode.count) {
+            throw .incomplete("the code is none: expected 1 to \(SealedRegistration.longestCode) bytes")
+        }
         let kept = KeptState(vault: surroundings.vault)
         let state = try kept.read()
         var routes = AuthorityRoutes(installation, surroundings, clockOffset: state.clockOffset)
         let registration = try Blinding.registration(password)
-        var members: [(name: String, value: JSONValue)] = [("account", .string(account.description))]
-        if let resetCode {
-            members.append(("reset_code", .string(resetCode.withExposedBytes { $0.text })))
-        }
-        let start = members + [("request", .bytes(registration.request.bytes))]
+        let members: [(name: String, value: JSONValue)] = [("account", .string(account.description))]
+        var start = members + [("request", .bytes(registration.request.bytes))]
+        if resetCode != nil { start.append(("reset", true)) }
+        let opening = start
         let started = try await routes.post("/registration/start", trust: trust) { (_) throws(ClientProblem) in
-            .object(start)
+            .object(opening)
         }
         let answer = try AnswerBody(started.response, of: "registration/start")
         let app = try KnownApp(installation, state).settled(by: answer)
-        let (record, handle) = try SignUp.sealed(registration, answer, app: app, account)
+        let (record, handle) = try SignUp.sealed(registration, answer, app: app, account, with: resetCode)
         let finish = members + [("handle", .bytes(handle)), ("sealed_record", .bytes(record))]
         _ = try await routes.post("/registration/finish", trust: trust) { (_) throws(ClientProblem) in .object(finish) }
         let offset = routes.clockOffset
@@ -45,7 +49,8 @@ package struct SignUp: Sendable {
 
     /// What is sent at the end, and the handle that goes with it.
     static func sealed(
-        _ registration: consuming ClientRegistration, _ answer: AnswerBody, app: String, _ account: AccountName
+        _ registration: consuming ClientRegistration, _ answer: AnswerBody, app: String, _ account: AccountName,
+        with resetCode: Secret? = nil
     ) throws(ClientProblem) -> (record: [UInt8], handle: [UInt8]) {
         let bytes = try answer.bytes("response", count: MessageKind.registrationResponse.count)
         let handle = try answer.bytes("handle")
@@ -66,7 +71,8 @@ package struct SignUp: Sendable {
             throw .machine("the password cannot be stretched; it takes 19 MiB of memory")
         }
         let purpose = SealedRegistration.purpose(app: app, account: account, handle: handle)
-        guard let sealed = SealedBox.seal(registered.record.bytes, to: receiver, for: purpose) else {
+        let contents = SealedRegistration(record: registered.record.bytes, resetCode: resetCode)
+        guard let sealed = contents.sealed(to: receiver, for: purpose) else {
             throw answer.missing("registration_key", "a key that can be sealed to")
         }
         return (sealed, handle)

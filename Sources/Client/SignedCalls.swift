@@ -58,50 +58,39 @@ package struct SignedCalls: Sendable {
                 guard case .outcomeUnknown = error, chances.take(.resending) else { throw error }
                 continue
             }
-            guard let notice = answered.notice, notice.isGenuine else { return answered }
-            if notice.endsSession {
-                try await kept.forget(login.id)
-                throw .sessionEnded(notice)
+            guard let notice = answered.notice else { return answered }
+            switch Lesson(notice, signedBy: answered.signer, of: login, installation) {
+            case .none: return answered
+            case .isOver:
+                if try await kept.forget(usedWith: login.token) { throw .sessionEnded(notice) }
+                guard chances.take(.replacing) else { return answered }
+            case .ranOut:
+                guard chances.take(.refreshing) else { return answered }
+                try await refresh(.ranOut(login.token))
+            case .clock(let offset):
+                guard chances.take(.clock) else { return answered }
+                try await kept.change { $0.clockOffset = offset }
+            case .isNotKnown(let session):
+                // The second one is of what the first one has left.
+                guard chances.take(.doubting) || chances.take(.doubtingAgain), try await isKnownBetter(than: session)
+                else { return answered }
+            case .wantsDevice:
+                guard chances.take(.cosigning) else { return answered }
             }
-            guard try await canMend(notice, login, &chances) else { return answered }
         }
     }
 
-    /// Whether something was changed that makes another try worth it.
-    nonisolated(nonsending) private func canMend(
-        _ notice: Notice, _ login: SignedIn, _ chances: inout Chances
-    ) async throws(ClientProblem) -> Bool {
-        switch Refusal.Code(rawValue: notice.code) {
-        case .tokenExpired:
-            guard chances.take(.refreshing) else { return false }
-            try await refresh(insteadOf: Refresh.Token(login))
+    /// Whether the authority, asked, had something to go on with. What it refuses there concerns this request no more than the
+    /// refusal that is shown.
+    nonisolated(nonsending) private func isKnownBetter(than session: DeviceSession) async throws(ClientProblem) -> Bool
+    {
+        do {
+            try await refresh(.isNotKnown(session))
             return true
-        case .stale:
-            guard let offset = notice.clockOffset, chances.take(.clock) else { return false }
-            try await kept.change { $0.clockOffset = offset }
-            return true
-        case .unknownKey, .badSignature:
-            // The server offered this epoch and does not know it: it lost it, or somebody in between changed the request. The same
-            // attempt is answered alike in either case.
-            guard case .device(let session) = login.session, session.successor != nil, chances.take(.retreating) else {
-                return false
-            }
-            try await retreat(from: session)
-            return true
-        case .deviceUnsigned:
-            guard case .device = login.session else { return false }
-            return chances.take(.cosigning)
-        default: return false
+        } catch {
+            guard case .refused = error else { throw error }
+            return false
         }
-    }
-
-    nonisolated(nonsending) private func retreat(from session: DeviceSession) async throws(ClientProblem) {
-        try await kept.change { state in
-            guard case .device(var now)? = state.login?.session, now.token == session.token else { return }
-            now.retreat()
-            state.login?.session = .device(now)
-        }
-        try await refresh(insteadOf: .session(session.token(of: session.current)))
     }
 
     /// The request as it would be sent now.
@@ -110,16 +99,17 @@ package struct SignedCalls: Sendable {
         giveKey(to: &draft)
         let state = try kept.read()
         guard let login = state.login else { throw .notSignedIn }
-        let signer = signer(of: &draft, login)
+        let signer = try signer(of: &draft, login)
         return try Listener(surroundings: surroundings).signed(
             draft, as: signer, at: surroundings.time.now + state.clockOffset)
     }
 
-    private func signer(of draft: inout Draft, _ login: SignedIn) -> Credentials {
+    private func signer(of draft: inout Draft, _ login: SignedIn) throws(ClientProblem) -> Credentials {
         switch login.session {
         case .device(let session):
             return session.signer(of: session.latest, release: installation.release.keyID)
         case .bearer(let session):
+            _ = try installation.trustForBearerSecrets()
             draft.fields.removeAll { $0.name.lowercased() == "authorization" }
             draft.fields.append(session.authorization)
             return installation.release
@@ -130,7 +120,7 @@ package struct SignedCalls: Sendable {
         _ draft: Draft, _ login: SignedIn, _ state: ClientState, _ proof: Chances.Proof
     ) async throws(ClientProblem) -> Answered {
         var draft = draft
-        let signer = signer(of: &draft, login)
+        let signer = try signer(of: &draft, login)
         var keys = installation.authorityKeys
         if case .device(let session) = login.session { keys.merge(session.keys()) { first, _ in first } }
         let time = surroundings.time.now + state.clockOffset
@@ -138,7 +128,8 @@ package struct SignedCalls: Sendable {
         let heard = try await listener.ask(draft, as: signer, at: time) { _ in keys }
         switch heard {
         case .unsigned(let response, let why):
-            let notice = response.status >= 400 ? Notice(response) : nil
+            var notice = response.status >= 400 ? Notice(response) : nil
+            notice?.isGenuine = installation.connectionVouches && installation.isOwn(draft)
             return Answered(response: response, signer: nil, doubt: why, notice: notice)
         case .genuine(let answer):
             await noteConfirmed(answer.keyID, login)
@@ -170,12 +161,12 @@ package struct SignedCalls: Sendable {
 
 /// Each mend is tried once for a request: what it does not mend then is something else.
 private struct Chances {
-    enum Mend { case resending, refreshing, clock, retreating, cosigning }
+    enum Mend: CaseIterable { case resending, refreshing, clock, doubting, doubtingAgain, replacing, cosigning }
 
     /// What a request bears. A device's signature costs a look at its key, so it is made where the server asks for it.
     enum Proof { case ofSession, ofDevice }
 
-    private var left: Set<Mend> = [.resending, .refreshing, .clock, .retreating, .cosigning]
+    private var left = Set(Mend.allCases)
 
     var proof: Proof { left.contains(.cosigning) ? .ofSession : .ofDevice }
 

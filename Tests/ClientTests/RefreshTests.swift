@@ -159,6 +159,102 @@ import Testing
         #expect(await world.authority.session?.ended == nil)
     }
 
+    /// The call under the successor was let in, and who is in between had another one refused in its place.
+    @Test(arguments: ["unknown-key", "bad-signature"]) func anHonestRefusalOfASuccessorThatIsInUseIsOutlived(
+        _ code: String
+    ) async throws {
+        var world = try await signedIn()
+        await runOut(&world)
+        await world.network.plan(.answered { $0 }, at: "/orders")
+        await world.network.plan(.changedAndPassedOn(code), at: "/orders")
+        #expect(try await world.calls.send(world.draft()).response.status == 200)
+        #expect(await world.network.done == 2)
+        #expect(await world.authority.session?.epoch == 1)
+        guard case .device(let session)? = try world.state.login?.session else { throw FakeAuthority.Problem.broken }
+        #expect(session.current.number == 1 && session.successor == nil)
+        await runOut(&world)
+        #expect(try await world.calls.send(world.draft()).response.status == 200)
+        #expect(await world.authority.session?.epoch == 2)
+    }
+
+    @Test func aSuccessorIsKeptThroughARefusalThatGoesOn() async throws {
+        var world = try await signedIn()
+        await runOut(&world)
+        await world.network.plan(.answered { $0 }, at: "/orders")
+        for _ in 0..<3 { await world.network.plan(.changedAndPassedOn("unknown-key"), at: "/orders") }
+        #expect(try await world.calls.send(world.draft()).notice?.code == "unknown-key")
+        #expect(await world.network.done == 4)
+        #expect(try await world.calls.send(world.draft()).response.status == 200)
+    }
+
+    /// Under the authority's own key the word may be about what was added on the way; the session's is about the session.
+    @Test func aSessionsEndIsSaidWithItsOwnKey() async throws {
+        let world = try await signedIn()
+        await world.network.plan(.changed("session-ended"), at: "/orders")
+        #expect(try await world.calls.send(world.draft()).notice?.isGenuine == true)
+        #expect(await world.network.done == 1)
+        #expect(try world.state.login != nil)
+        #expect(try await world.calls.send(world.draft()).response.status == 200)
+    }
+
+    /// A vault as it was between the attempt and its answer: what the attempt led to is in use, and known to nobody here.
+    @Test func anAttemptThatWasFollowedElsewhereEndsTheSession() async throws {
+        let vault = MemoryVault()
+        var world = try await signedIn(vault: vault)
+        await runOut(&world)
+        for _ in 0..<2 { await world.network.plan(.lost, at: "/token") }
+        let losing = world
+        await #expect(throws: ClientProblem.self) { try await losing.calls.send(losing.draft()) }
+        guard case .value(let asking) = vault.read() else { throw FakeAuthority.Problem.broken }
+        _ = try await world.calls.send(world.draft())
+        try vault.write(asking)
+        await world.authority.advance(by: 31)
+        world.time.now += 31
+        try await expectReuse(world)
+    }
+
+    /// More than one epoch behind, the authority does not know the key any more; asked for the next one, it knows the device.
+    @Test func aCopyOfTheVaultFromLongAgoEndsTheSession() async throws {
+        let vault = MemoryVault()
+        var world = try await signedIn(vault: vault)
+        guard case .value(let old) = vault.read() else { throw FakeAuthority.Problem.broken }
+        for _ in 0..<3 {
+            await runOut(&world)
+            _ = try await world.calls.send(world.draft())
+        }
+        try vault.write(old)
+        try await expectReuse(world)
+    }
+
+    /// The same with the successor in it, which was left long ago: the attempt that led to it is remembered longer than its key.
+    @Test func aCopyOfTheVaultWithAnOldSuccessorEndsTheSession() async throws {
+        let vault = MemoryVault()
+        var world = try await signedIn(vault: vault)
+        await runOut(&world)
+        await world.network.plan(.answered { $0 }, at: "/orders")
+        for _ in 0..<2 { await world.network.plan(.lost, at: "/orders") }
+        let losing = world
+        await #expect(throws: ClientProblem.self) { try await losing.calls.send(losing.draft()) }
+        guard case .value(let old) = vault.read(), case .device(let session)? = try world.state.login?.session else {
+            throw FakeAuthority.Problem.broken
+        }
+        #expect(session.successor != nil)
+        for _ in 0..<3 {
+            await runOut(&world)
+            _ = try await world.calls.send(world.draft())
+        }
+        try vault.write(old)
+        try await expectReuse(world)
+    }
+
+    private func expectReuse(_ world: FakeWorld) async throws {
+        await #expect { try await world.calls.send(world.draft()) } throws: { error in
+            guard case ClientProblem.sessionEnded(let notice) = error else { return false }
+            return notice.reason == "reused"
+        }
+        #expect(try world.state.login == nil)
+    }
+
     @Test func anOldCopyOfTheVaultEndsTheSession() async throws {
         let vault = MemoryVault()
         var world = try await signedIn(vault: vault)

@@ -161,4 +161,57 @@ import Testing
         try await world.signUp()
         try await world.logIn()
     }
+
+    /// What a backend once answered to the first copy of a request comes signed by the authority, and may say anything.
+    @Test(arguments: ["session-ended", "token-expired", "stale"]) func anAnswerThatIsGivenAgainTeachesNothing(
+        _ code: String
+    ) async throws {
+        let world = try await FakeWorld()
+        try await world.signUp()
+        try await world.logIn()
+        await world.network.plan(.repeated(code), at: "/orders")
+        let answered = try await world.calls.send(world.draft("POST"))
+        #expect(await world.network.done == 1)
+        #expect(answered.notice?.code == code && answered.notice?.isGenuine == false && answered.signer != nil)
+        #expect(try world.state.login != nil && world.state.clockOffset == 0)
+        #expect(await world.authority.refreshes == 0)
+        #expect(try await world.calls.send(world.draft()).response.status == 200)
+    }
+
+    @Test func aCodeIsReadByTheAuthorityAlone() async throws {
+        let world = try await FakeWorld()
+        try await world.signUp()
+        await #expect { try await world.signUp("alice", "another", resetCode: "AAAA-AAAA-AAAA-AAAA-AAAA") } throws: {
+            guard case ClientProblem.wrongCredentials = $0 else { return false }
+            return true
+        }
+        let code = world.authority.resetCode
+        try await world.signUp("alice", "another", resetCode: code)
+        try await world.logIn("alice", "another")
+        for draft in await world.network.sent {
+            #expect(!String(decoding: draft.body, as: UTF8.self).contains(code))
+        }
+        let before = await world.network.sent.count
+        await #expect(throws: ClientProblem.self) { try await world.signUp("alice", "third", resetCode: "") }
+        #expect(await world.network.sent.count == before)
+    }
+
+    /// The time is taken from an answer to this very question: not from one to another, and not from one that is bound by its words
+    /// alone.
+    @Test func theTimeIsTakenFromAnAnswerToThisQuestion() async throws {
+        let world = try await FakeWorld()
+        for mischief in [FakeNetwork.Mischief.answeredBefore, .unbound] {
+            _ = try await AskTime(world.installation, world.surroundings)()
+            await world.authority.advance(by: 1_000)
+            let done = await world.network.done
+            await world.network.plan(mischief, at: "/time")
+            await #expect { try await AskTime(world.installation, world.surroundings)() } throws: { error in
+                guard case ClientProblem.notGenuine = error else { return false }
+                return true
+            }
+            #expect(await world.network.done == done + 1)
+        }
+        #expect(try world.state.clockOffset == 1_000)
+        #expect(try await AskTime(world.installation, world.surroundings)() == 2_000)
+    }
 }

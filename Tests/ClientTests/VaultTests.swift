@@ -99,4 +99,27 @@ import Testing
             #expect(short == nil || short?.contents.count == count)
         }
     }
+
+    /// A build that is put back for a day must not cost what the newer one kept.
+    @Test func whatANewerBuildKeepsOutlivesAnOlderOne() async throws {
+        let world = try await FakeWorld()
+        try await world.signUp()
+        try await world.logIn()
+        guard case .value(let contents) = world.vault.read(), var parts = VaultParts(contents) else {
+            throw FakeAuthority.Problem.broken
+        }
+        parts.set(9, "the client's")
+        parts.set(200, "the session's")
+        try world.vault.write(parts.contents)
+        try await KeptState(vault: world.vault).change { $0.clockOffset = 5 }
+        func kept() throws -> VaultParts? {
+            guard case .value(let contents) = world.vault.read() else { return nil }
+            return VaultParts(contents)
+        }
+        #expect(try kept()?.number(2) == 5)
+        #expect(try kept()?.text(9) == "the client's" && kept()?.text(200) == "the session's")
+        // What belonged to a session is not the next one's.
+        try await world.logIn()
+        #expect(try kept()?.text(9) == "the client's" && kept()?.bytes(200) == nil)
+    }
 }

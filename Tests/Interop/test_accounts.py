@@ -342,3 +342,18 @@ def test_a_lost_refresh_is_recovered_however_often(dropping, tmp_path):
             assert alice.run("request", "/read").returncode == 3
         assert alice.calls("/read")["headers"]["countersign-account"] == "alice"
         assert proxy.dropped == lost
+
+
+def test_a_password_is_sent_to_a_named_certificate_only(served, tmp_path):
+    alice = Person(served, tmp_path / "alice", "unnamed")
+    bare = str(tmp_path / "bare")
+    options = ["profile", "add", bare, "--url", served.url, "--key-id", alice.release["key_id"], "--secret-stdin",
+               "--authority-key", alice.release["authority_key"]]
+    assert run(*options, stdin=alice.release["secret"]).returncode == 0
+    login = ["login", "--profile", bare, "--account", "unnamed", "--password-stdin", "--password-login"]
+    done = run(*login, stdin=PASSWORD)
+    assert done.returncode == 1 and "not pinned" in done.err and "--bearer-secrets-to-any-certificate" in done.err
+    # With leave it goes on, to a server that nobody vouches for.
+    assert run(*options, "--bearer-secrets-to-any-certificate", stdin=alice.release["secret"]).returncode == 0
+    done = run(*login, stdin=PASSWORD)
+    assert done.returncode == 3 and "not trusted, nothing was sent" in done.err

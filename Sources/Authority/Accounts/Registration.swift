@@ -41,17 +41,35 @@ package struct Registration: Sendable {
         }
     }
 
-    /// The record that came sealed, as the store is to keep it.
+    /// What came sealed.
+    package struct Finished: Sendable {
+        /// As the store is to keep it.
+        package let registration: StoredRegistration
+        /// With which it is to take the place of the one that stands.
+        package let resetCode: ResetCode?
+    }
+
     package func finish(
         _ sealedRecord: [UInt8], handle: [UInt8], of account: AccountName, in app: AppName, at now: Int64
-    ) throws(Refusal) -> StoredRegistration {
+    ) throws(Refusal) -> Finished {
         let opened = try RegistrationHandle(
             handle, for: purpose, of: account, in: app, by: keys.deployment, at: now)
-        let purpose = SealedRegistration.purpose(app: app.description, account: account, handle: handle)
-        guard let bytes = try? keys.registrationKey.open(sealedRecord, for: purpose),
-            let record = try? RegistrationRecord(bytes)
+        let place = SealedRegistration.purpose(app: app.description, account: account, handle: handle)
+        guard let contents = try? keys.registrationKey.open(sealedRecord, for: place),
+            let sealed = SealedRegistration(contents), let record = try? RegistrationRecord(sealed.record)
         else { throw Refusal(.malformed, "the sealed record is not one for this account and handle") }
-        return keys.keep(record, credential: opened.credential, of: account, in: app)
+        return Finished(
+            registration: keys.keep(record, credential: opened.credential, of: account, in: app),
+            resetCode: try code(in: sealed))
+    }
+
+    private func code(in sealed: SealedRegistration) throws(Refusal) -> ResetCode? {
+        guard let text = sealed.resetCode else { return nil }
+        guard purpose == .signUp else { throw Refusal(.malformed, "a password is changed without a code") }
+        guard let code = ResetCode(typed: text.withExposedBytes { $0.text }) else {
+            throw Refusal(.malformed, "the code behind the record: expected \(ResetCode.expected)")
+        }
+        return code
     }
 
     private static func read(_ bytes: [UInt8]) throws(Refusal) -> RegistrationRequest {

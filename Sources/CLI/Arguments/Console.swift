@@ -14,7 +14,11 @@ struct Console: Sendable {
         self.errors = errors
     }
 
-    func print(_ text: String) throws(Fault) { try write(Array((text + "\n").utf8)) }
+    /// A line, or several, of text that may hold what others wrote.
+    func print(_ text: String) throws(Fault) { try write(Array((VisibleText.of(text) + "\n").utf8)) }
+
+    /// Text with colours in it, in which what others wrote is visible already.
+    func print(painted text: String) throws(Fault) { try write(Array((text + "\n").utf8)) }
 
     /// Whether a person reads along.
     var isTerminal: Bool { isatty(output) == 1 }
@@ -29,7 +33,7 @@ struct Console: Sendable {
     func complain(_ text: String) { note("countersign: \(text)") }
 
     /// A line on standard error. Where that cannot be written to, there is nobody left to tell.
-    func note(_ text: String) { _ = Console.writeAll(Array((text + "\n").utf8), to: errors) }
+    func note(_ text: String) { _ = Console.writeAll(Array((VisibleText.of(text) + "\n").utf8), to: errors) }
 
     /// Whether a person sees what is said on standard error.
     var isWatched: Bool { isatty(errors) == 1 }

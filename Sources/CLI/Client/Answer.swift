@@ -23,6 +23,8 @@ final class Answer {
 
     private let showing: Showing
     private var isHeld = false
+    /// Makes visible what a terminal would obey. A file, or another program, gets the bytes as they came.
+    private var visible = VisibleText()
 
     /// Enough to see what a legacy answer says.
     private static let beginning = 65_536
@@ -40,7 +42,7 @@ final class Answer {
     func take(head bytes: [UInt8]) throws(Fault) {
         head = bytes
         isHeld = showing == .refusalsLast && AnswerHead.status(head) >= 400
-        if !isHeld, !isJSON, run.arguments.has("include") { try run.console.write(bytes) }
+        if !isHeld, !isJSON, run.arguments.has("include") { try show(bytes) }
     }
 
     func take(body bytes: [UInt8]) throws(Fault) {
@@ -53,8 +55,12 @@ final class Answer {
             let kept = bytes.prefix(keeping - body.count)
             if kept.count < bytes.count { isWhole = false }
             body += kept
-            try run.console.write(bytes)
+            try show(bytes)
         }
+    }
+
+    private func show(_ bytes: [UInt8]) throws(Fault) {
+        try run.console.write(run.console.isTerminal ? visible.take(bytes) : bytes)
     }
 
     /// As a signature sees it; nil where the body was too long to be kept.
@@ -66,9 +72,10 @@ final class Answer {
     func finish(_ status: Int) throws(Fault) {
         guard isJSON else {
             if isHeld {
-                if run.arguments.has("include") { try run.console.write(head) }
-                try run.console.write(body)
+                if run.arguments.has("include") { try show(head) }
+                try show(body)
             }
+            try run.console.write(visible.finish())
             // The prompt would stand behind the body's last byte. A file gets the body as it came.
             if run.console.isTerminal, isWhole, let last = body.last, last != 0x0A { try run.console.print("") }
             return

@@ -21,6 +21,14 @@ extension ClientDesk {
             Fault(.failed, "the answer is not to be trusted, and nothing was done: \(detail)")
         case .notUnderstood(let detail): Fault(.failed, "the answer is not understood: \(detail)")
         case .incomplete(let detail): Fault(.failed, "profile \(profile): \(detail)")
+        case .certificateNotPinned:
+            Fault(
+                .failed,
+                """
+                profile \(profile): the server's certificate is not pinned, so whoever has one for its name could take the \
+                password or the token; nothing was sent. `countersign profile add` with --pin or --ca names it; with \
+                --bearer-secrets-to-any-certificate they are sent all the same
+                """)
         case .vault(let problem): Fault(.failed, problem.detail)
         case .machine(let detail): Fault(.failed, detail)
         }

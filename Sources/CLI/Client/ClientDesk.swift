@@ -45,6 +45,7 @@ struct ClientDesk: Sendable {
             channel: profile.pins.isEmpty && profile.certificates == nil ? .open : .pinned)
         if let prefix = profile.prefix { installation.prefix = prefix }
         installation.app = profile.app
+        installation.bearerSecrets = profile.bearerSecrets
         if let bytes = profile.authorityKey {
             do {
                 installation.authorityKey = SigningKey(try PublicKey(ed25519: bytes))

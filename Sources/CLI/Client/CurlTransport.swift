@@ -8,25 +8,30 @@ struct CurlTransport: Transport {
     let trust: Transfer.Trust
     /// Where answers are shown as they come; nil for those that only the client reads.
     var shown: ShownAnswer?
+    /// Milliseconds for an exchange that only the client reads. Four of them may be made with the vault's lease in hand, for which
+    /// others wait two minutes: who trickles his answers must not make them give up.
+    var patience = 20_000
 
     nonisolated(nonsending) func send(_ draft: Draft) async throws(TransportProblem) -> Response {
         guard let shown else {
             let whole = WholeAnswer()
-            let status = try run(draft, whole.receiver)
+            let status = try run(draft, .milliseconds(patience), whole.receiver)
             return whole.response(status)
         }
         let answer = shown.begin()
         let status = try run(
-            draft,
+            draft, .whileItMoves,
             Transfer.Receiver(
                 head: { (bytes) throws(Fault) in try answer.take(head: bytes) },
                 body: { (bytes) throws(Fault) in try answer.take(body: bytes) }))
         return shown.end(answer, status)
     }
 
-    private func run(_ draft: Draft, _ receiver: Transfer.Receiver) throws(TransportProblem) -> Int {
+    private func run(
+        _ draft: Draft, _ patience: Transfer.Patience, _ receiver: Transfer.Receiver
+    ) throws(TransportProblem) -> Int {
         do {
-            return try Transfer.run(draft, to: origin, trust: trust, into: receiver)
+            return try Transfer.run(draft, to: origin, trust: trust, patience: patience, into: receiver)
         } catch {
             let fate: TransportProblem.Fate =
                 switch error {

@@ -1,3 +1,4 @@
+import CountersignClient
 import CountersignSchemes
 import CountersignSeal
 import CountersignWire
@@ -23,6 +24,7 @@ struct Profile: Sendable {
     var app: String?
     /// Where the server's own routes begin; nil for where they usually do.
     var prefix: String?
+    var bearerSecrets = Installation.BearerSecrets.onlyToThePinnedCertificate
 }
 
 extension Profile {
@@ -34,6 +36,7 @@ extension Profile {
             "ca": .optional(certificates), "algorithm": .optional(algorithm?.rawValue),
             "authority_key": .optional(authorityKey.map { Base64.encode($0.span, .url) }),
             "app": .optional(app), "prefix": .optional(prefix),
+            "bearer_secrets_to_any_certificate": .bool(bearerSecrets == .toAnyCertificateThatVerifies),
         ]
     }
 
@@ -76,6 +79,9 @@ extension Profile {
         certificates = document.root["ca"]?.string
         app = document.root["app"]?.string
         if let text = document.root["prefix"]?.string { prefix = try Profile.prefix(text, at: "\(path): prefix") }
+        if case .bool(true)? = document.root["bearer_secrets_to_any_certificate"]?.content {
+            bearerSecrets = .toAnyCertificateThatVerifies
+        }
         if let text = document.root["authority_key"]?.string { authorityKey = try Profile.authorityKey(text) }
         if let text = document.root["algorithm"]?.string {
             guard let algorithm = KeyAlgorithm(rawValue: text) else {

@@ -11,6 +11,14 @@ final class Transfer {
         var certificates: String?
     }
 
+    /// How long an exchange may take.
+    enum Patience: Sendable {
+        /// As long as something comes: a minute without a byte, either way, is no connection any more.
+        case whileItMoves
+        /// All of it, whatever comes.
+        case milliseconds(Int)
+    }
+
     /// Takes the answer as it comes. What it throws ends the transfer.
     struct Receiver {
         /// The last head, as it came, up to and with the empty line.
@@ -52,7 +60,7 @@ final class Transfer {
     /// Sends `draft` and waits for the answer. No redirect is followed, no proxy asked: what was signed for one server
     /// goes to that server. Answers the status.
     static func run(
-        _ draft: Draft, to origin: Origin, trust: Trust, into receiver: Receiver
+        _ draft: Draft, to origin: Origin, trust: Trust, patience: Patience = .whileItMoves, into receiver: Receiver
     ) throws(Failure) -> Int {
         guard curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK, let curl = curl_easy_init() else {
             throw .notSent(Fault(.failed, "libcurl does not start"))
@@ -71,9 +79,12 @@ final class Transfer {
         _ = cs_curl_set_long(curl, CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
         _ = cs_curl_set_long(curl, CURLOPT_NOSIGNAL, 1)
         _ = cs_curl_set_long(curl, CURLOPT_CONNECTTIMEOUT, 10)
-        // A minute without a byte, either way, is no connection any more; a long transfer is.
-        _ = cs_curl_set_long(curl, CURLOPT_LOW_SPEED_LIMIT, 1)
-        _ = cs_curl_set_long(curl, CURLOPT_LOW_SPEED_TIME, 60)
+        switch patience {
+        case .whileItMoves:
+            _ = cs_curl_set_long(curl, CURLOPT_LOW_SPEED_LIMIT, 1)
+            _ = cs_curl_set_long(curl, CURLOPT_LOW_SPEED_TIME, 60)
+        case .milliseconds(let most): _ = cs_curl_set_long(curl, CURLOPT_TIMEOUT_MS, most)
+        }
         _ = cs_curl_set_pointer(curl, CURLOPT_ERRORBUFFER, transfer.words)
         do {
             try setTrust(trust, pinned, on: curl)

@@ -29,8 +29,11 @@ extension Command {
                 ("differs", (comparison?.difference ?? explanation?.cause?.difference)?.json ?? .null),
                 ("notes", .strings(explanation?.notes ?? [])),
             ]
-        try run.print(.object(json)) {
-            ExplanationText(style: run.style).text(verdict, explanation, comparison)
+        if run.arguments.has("json") {
+            try run.console.print(JSONValue.object(json).prettyText)
+        } else {
+            let text = ExplanationText(style: run.style).text(verdict, explanation, comparison)
+            try run.console.print(painted: text)
         }
         return verdict == .accepted ? .success : .failed
     }

@@ -1,5 +1,6 @@
 import CountersignGate
 import CountersignAuthority
+import CountersignClient
 import CountersignSchemes
 import CountersignWire
 import Glibc
@@ -17,6 +18,10 @@ extension Command {
             .value("prefix", "PATH", "where the server's own routes begin (default: /countersign/v1)"),
             .list("pin", "sha256/…", "a public key to expect there; another one for the next"),
             .value("ca", "F", "a PEM file of the authorities to trust there, in place of the system's"),
+            .flag(
+                "bearer-secrets-to-any-certificate",
+                "send passwords (`login --password-login`) and bearer tokens where no --pin and no --ca says who is there"
+            ),
             .value("scheme", "NAME", "how to sign (default: message-signatures)"),
             .value("platform", "NAME", "form-md5: the app's platform"),
             .value("version", "V", "form-md5: the app's version"),
@@ -61,6 +66,9 @@ extension Command {
         profile.algorithm = try run.algorithm()
         if let text = run.arguments.value("authority-key") { profile.authorityKey = try Profile.authorityKey(text) }
         profile.app = run.arguments.value("app")
+        if run.arguments.has("bearer-secrets-to-any-certificate") {
+            profile.bearerSecrets = .toAnyCertificateThatVerifies
+        }
         if let text = run.arguments.value("prefix") { profile.prefix = try Profile.prefix(text, at: "--prefix") }
         profile.platform = run.arguments.value("platform") ?? ""
         profile.version = run.arguments.value("version") ?? ""

@@ -1,7 +1,7 @@
 import CountersignGate
 import CountersignWire
 
-/// An explanation for people.
+/// An explanation for people. What the request holds is shown as ``VisibleText``: whoever sent it may have meant it for a terminal.
 struct ExplanationText {
     /// Colour on a terminal, none in a file.
     enum Style { case plain, coloured }
@@ -59,7 +59,8 @@ struct ExplanationText {
     private func part(_ name: String, _ text: String) -> String { "\(paint(name, .heading))\n\(indented(text))" }
 
     private func indented(_ text: String) -> String {
-        text.split(separator: "\n", omittingEmptySubsequences: false).map { "  \($0)" }.joined(separator: "\n")
+        VisibleText.of(text).split(separator: "\n", omittingEmptySubsequences: false).map { "  \($0)" }
+            .joined(separator: "\n")
     }
 
     private enum Colour: String {
@@ -69,7 +70,8 @@ struct ExplanationText {
     }
 
     private func paint(_ text: String, _ colour: Colour) -> String {
-        style == .plain ? text : "\u{1B}[\(colour.rawValue)m\(text)\u{1B}[0m"
+        let text = VisibleText.of(text)
+        return style == .plain ? text : "\u{1B}[\(colour.rawValue)m\(text)\u{1B}[0m"
     }
 }
 

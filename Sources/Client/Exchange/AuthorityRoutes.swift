@@ -58,9 +58,13 @@ struct AuthorityRoutes: Sendable {
             guard let notice = answer.notice(surroundings.time) else {
                 return Answered(response: answer.response, signer: answer.keyID)
             }
-            throw notice.code == Refusal.Code.wrongCredentials.rawValue ? .wrongCredentials : .refused(notice)
+            throw notice.isOfWrongCredentials ? .wrongCredentials : .refused(notice)
         case .unsigned(let response, let why):
-            if response.status >= 400 { throw .refused(Notice(response)) }
+            if response.status >= 400 {
+                var notice = Notice(response)
+                notice.isGenuine = installation.connectionVouches
+                throw notice.isGenuine && notice.isOfWrongCredentials ? .wrongCredentials : .refused(notice)
+            }
             guard case .authorityIfKnown = trust, installation.authorityKey == nil else {
                 throw .notGenuine("\(path): \(why)")
             }

@@ -24,10 +24,15 @@ struct GenuineAnswer: Sendable {
         self.took = took
     }
 
+    /// What the answer to a request's first copy was. It is signed anew, and yet it is old, and the backend's: it says nothing of how
+    /// things are now. Source: docs/protocol.md, "Doing once".
+    private var isRepeated: Bool { response.message.value(of: "countersign-replayed") != nil }
+
     /// Nil for a success. Only a refusal that is genuine says what time it is, and only where it came in time.
     func notice(_ time: any ClientTime) -> Notice? {
         guard response.status >= 400 else { return nil }
         var notice = Notice(response)
+        guard !isRepeated else { return notice }
         notice.isGenuine = true
         notice.clockOffset = ServerClock.offset(notice, took: took, time)
         return notice

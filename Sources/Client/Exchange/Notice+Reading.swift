@@ -1,6 +1,8 @@
 import CountersignWire
 
 extension Notice {
+    var isOfWrongCredentials: Bool { code == Refusal.Code.wrongCredentials.rawValue }
+
     /// Reads a refusal. Whatever is missing or of another kind is left out: that the status refuses is enough to know.
     package init(_ response: Response) {
         self.init(status: response.status)

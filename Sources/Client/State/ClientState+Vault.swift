@@ -3,7 +3,18 @@ import CountersignSeal
 import CountersignWire
 
 /// How the state lies in a vault. A tag is for ever: one that is dropped is not used again.
+///
+/// What a newer build has put there is kept as it is, since it may run here again: tags up to 9 for as long as the vault is, others
+/// for as long as the session is.
 private enum Tag {
+    static let clients: ClosedRange<UInt8> = 0...9
+    static let sessions: ClosedRange<UInt8> = 10...255
+    static let known: Set<UInt8> = [
+        app, clock, signingKey, agreementKey, account, deviceClass, deviceName, slots, session, idle, epoch, root,
+        expires,
+        attempt, nextRoot, nextExpires, asked, token, loginToken, tokenExpires,
+    ]
+
     static let (app, clock, signingKey, agreementKey): (UInt8, UInt8, UInt8, UInt8) = (1, 2, 3, 4)
     static let (account, deviceClass, deviceName, slots, session): (UInt8, UInt8, UInt8, UInt8, UInt8) = (
         10, 11, 12, 13, 14
@@ -18,6 +29,7 @@ extension ClientState {
     init?(_ contents: Secret) {
         guard let parts = VaultParts(contents) else { return nil }
         self.init()
+        others = parts.unknown(Tag.known, in: Tag.clients)
         app = parts.text(Tag.app)
         clockOffset = parts.number(Tag.clock) ?? 0
         switch (parts[Tag.signingKey], parts[Tag.agreementKey]) {
@@ -33,7 +45,7 @@ extension ClientState {
     }
 
     var vaultContents: Secret {
-        var parts = VaultParts()
+        var parts = others
         parts.set(Tag.app, app)
         parts.set(Tag.clock, clockOffset)
         parts[Tag.signingKey] = keys?.signingPKCS8
@@ -53,10 +65,11 @@ extension SignedIn {
         else { return nil }
         self.init(
             account: name, deviceClass: kind, deviceName: deviceName, slots: parts.text(Tag.slots) ?? "",
-            session: session)
+            session: session, others: parts.unknown(Tag.known, in: Tag.sessions))
     }
 
     fileprivate func write(to parts: inout VaultParts) {
+        parts.add(others)
         parts.set(Tag.session, id.bytes)
         parts.set(Tag.account, account.bytes)
         parts.set(Tag.deviceClass, deviceClass.rawValue)

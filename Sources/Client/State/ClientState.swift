@@ -11,6 +11,8 @@ package struct ClientState: Sendable {
     /// Seconds to add to the device's clock.
     package var clockOffset: Int64 = 0
     package var login: SignedIn?
+    /// What a newer build keeps beside it.
+    var others = VaultParts()
 
     init() {}
 }
@@ -29,6 +31,8 @@ package struct SignedIn: Sendable {
     /// The app's rule for sessions side by side, in its own words.
     package var slots: String
     package var session: Session
+    /// What a newer build keeps of this session.
+    var others = VaultParts()
 
     package var id: SessionID {
         switch session {

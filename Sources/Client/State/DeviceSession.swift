@@ -86,12 +86,13 @@ package struct DeviceSession: Sendable {
         asked = nil
     }
 
-    /// What a refresh was answered, by whom only the server can be: `root` is computed from its `ephemeral`.
+    /// What a refresh of `current` was answered, by whom only the server can be: `root` is computed from its `ephemeral`. It takes the
+    /// place of a successor that was offered before: one that was used meanwhile would not have been offered anew.
     mutating func follow(root: SessionRoot, expires: Int64, idle: Int64) {
         successor = Epoch(number: current.number + 1, root: root, expires: expires)
         self.idle = idle
     }
 
-    /// The server does not know the successor, though it offered it: asked again, by the same attempt, it will offer it again.
-    mutating func retreat() { successor = nil }
+    /// The next refresh is another attempt: the one so far led to an epoch that is not known here.
+    mutating func abandonAttempt() { attempt = nil }
 }

@@ -44,8 +44,20 @@ struct KeptState: Sendable {
         try write(state)
     }
 
-    /// Takes a login away, if it is still that session's.
+    /// Takes a session away that is over, whatever became of its tokens.
     nonisolated(nonsending) func forget(_ session: SessionID) async throws(ClientProblem) {
         try await change { state in if state.login?.id == session { state.login = nil } }
+    }
+
+    /// Takes the login away whose token was refused for good, and answers whether it is gone. An old bearer token is refused like
+    /// that although its session lives: then the one that took its place stays.
+    nonisolated(nonsending) func forget(usedWith token: SignedIn.Token) async throws(ClientProblem) -> Bool {
+        var isGone = true
+        try await change { state in
+            guard let login = state.login else { return }
+            isGone = login.isOver(with: token)
+            if isGone { state.login = nil }
+        }
+        return isGone
     }
 }

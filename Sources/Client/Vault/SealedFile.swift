@@ -9,13 +9,15 @@ package struct SealedFile: Vault {
     private let file: PrivateFile
     private let keyFile: PrivateFile
     private let lockPath: String
-    /// Seconds to wait for another holder: longer than any exchange with a server takes.
+    /// Seconds to wait for another holder: longer than all exchanges of one refresh take.
     private let patience: Int
+
+    package static let standardPatience = 120
 
     private static let binding = SealBinding(kind: "client-vault", row: "vault")
 
     /// `path` is the sealed file's; its key is beside it in `PATH.key`, its lock in `PATH.lock`.
-    package init(_ path: String, patience: Int = 120) {
+    package init(_ path: String, patience: Int = SealedFile.standardPatience) {
         file = PrivateFile(path: path)
         keyFile = PrivateFile(path: "\(path).key")
         lockPath = "\(path).lock"

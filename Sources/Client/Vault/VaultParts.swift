@@ -4,7 +4,7 @@ import CountersignSeal
 ///
 /// A layout byte, then for each part its tag (1 byte), its length (4 bytes, big-endian) and itself, by tag. Parts that this build does
 /// not know are kept as they are.
-struct VaultParts {
+struct VaultParts: Sendable {
     private static let layout: UInt8 = 1
 
     private var parts: [UInt8: Secret] = [:]
@@ -40,6 +40,16 @@ struct VaultParts {
         get { parts[tag] }
         set { parts[tag] = newValue }
     }
+
+    /// Those whose tag is none of `known` and lies in `range`.
+    func unknown(_ known: Set<UInt8>, in range: ClosedRange<UInt8>) -> VaultParts {
+        var others = VaultParts()
+        others.parts = parts.filter { range.contains($0.key) && !known.contains($0.key) }
+        return others
+    }
+
+    /// What `others` has goes in beside what is here.
+    mutating func add(_ others: VaultParts) { parts.merge(others.parts) { own, _ in own } }
 
     func bytes(_ tag: UInt8) -> [UInt8]? {
         parts[tag]?.withExposedBytes { span in span.indices.map { span[$0] } }

@@ -49,12 +49,8 @@ extension Members {
             signature: try bytes("signature", 64), mac: try bytes("mac", 32))
     }
 
-    /// A code that nobody could have been given is a wrong one.
-    func resetCode() throws(Refusal) -> ResetCode? {
-        guard let text = try text(ifAny: "reset_code") else { return nil }
-        guard let code = ResetCode(typed: text) else { throw malformed("reset_code", expected: ResetCode.expected) }
-        return code
-    }
+    /// Whether who starts a registration says that a code will come with its end.
+    func isReset() throws(Refusal) -> Bool { try flag(ifAny: "reset") ?? false }
 }
 
 extension RouteCall {

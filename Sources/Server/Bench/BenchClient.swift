@@ -45,8 +45,9 @@ final class BenchClient: @unchecked Sendable {
         let registered = try client.finish(
             try RegistrationResponse(begun.response), as: parties, stretching: stretching)
         let purpose = SealedRegistration.purpose(app: app.description, account: name, handle: begun.handle)
-        let sealed = SealedBox.seal(registered.record.bytes, to: begun.registrationKey, for: purpose)
-        return try registration.finish(sealed ?? [], handle: begun.handle, of: name, in: app, at: now)
+        let sealed = SealedRegistration(record: registered.record.bytes).sealed(
+            to: begun.registrationKey, for: purpose)
+        return try registration.finish(sealed ?? [], handle: begun.handle, of: name, in: app, at: now).registration
     }
 
     /// What a login begins with.

@@ -94,6 +94,11 @@ struct Members: Sendable {
     }
 
     func text(ifAny name: String) throws(Refusal) -> String? { has(name) ? try text(name) : nil }
+    func flag(ifAny name: String) throws(Refusal) -> Bool? {
+        guard has(name), let value = object[name] else { return nil }
+        guard case .bool(let flag) = value.content else { throw wrong(name, value.kind, "true or false") }
+        return flag
+    }
     func members(ifAny name: String) throws(Refusal) -> Members? { has(name) ? try members(name) : nil }
 
     /// A refusal of a member's value: `expected` says what it should have been.

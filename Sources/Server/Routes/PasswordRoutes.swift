@@ -59,7 +59,8 @@ struct PasswordRoutes: Sendable {
             let proved = try services.login.finish(proof, for: .passwordChange, of: session.id, at: now)
             let account = proved.account
             let registration = try services.passwordChanges.finish(
-                sealed, handle: handle, of: account.name, in: account.app, at: now)
+                sealed, handle: handle, of: account.name, in: account.app, at: now
+            ).registration
             return (proved, registration)
         }
         services.refund(proved.receipt, at: now)

@@ -23,7 +23,7 @@ struct RegistrationRoutes: Sendable {
         let body = try Members(of: call.request.body)
         let account = try body.account()
         let request = try body.bytes("request", 32)
-        try RegistrationRoutes.check(release.policy, try body.resetCode())
+        if try !body.isReset() { try RegistrationRoutes.checkIsOpen(release.policy) }
         try services.debitRegistration(call)
         let begun = try await services.steps.attempt { () throws(Refusal) in
             try services.signUps.start(request, of: account, in: app, at: call.now)
@@ -41,16 +41,16 @@ struct RegistrationRoutes: Sendable {
         let account = try body.account()
         let handle = try body.bytes("handle", upTo: RegistrationRoutes.mostHandleBytes)
         let sealed = try body.bytes("sealed_record", upTo: RegistrationRoutes.mostRecordBytes)
-        let code = try body.resetCode()
-        try RegistrationRoutes.check(release.policy, code)
         // Before the record is opened, which costs as much for whoever sends one.
         try await services.finishRegistration(call) { () throws(Refusal) in
-            let registration = try await services.steps.attempt { () throws(Refusal) in
+            let finished = try await services.steps.attempt { () throws(Refusal) in
                 try services.signUps.finish(sealed, handle: handle, of: account, in: app, at: call.now)
             }
-            if let code {
+            let registration = finished.registration
+            if let code = finished.resetCode {
                 try await services.enrolment.reset(registration, account, in: app, by: code, at: call.now)
             } else {
+                try RegistrationRoutes.checkIsOpen(release.policy)
                 try await services.enrolment.signUp(registration, account, in: app, at: call.now)
             }
         }
@@ -58,8 +58,8 @@ struct RegistrationRoutes: Sendable {
     }
 
     /// Who has no code may only register where the app's team lets anybody.
-    private static func check(_ policy: Policy, _ code: ResetCode?) throws(Refusal) {
-        guard code != nil || policy.registration == .open else {
+    private static func checkIsOpen(_ policy: Policy) throws(Refusal) {
+        guard policy.registration == .open else {
             throw Refusal(.forbidden, "policy registration=admin: accounts are made by administrators")
         }
     }

@@ -18,12 +18,15 @@ actor FakeAuthority {
     private var accounts: [String: (credential: [UInt8], record: RegistrationRecord)] = [:]
     private var pending: [[UInt8]: Pending] = [:]
     private(set) var session: FakeSession?
+    /// With which a password is set anew.
+    let resetCode = "ABCD-EFGH-JKMN-PQRS-TVWX"
     /// Seconds since 1970, by the authority.
     private(set) var now: Int64 = 1_800_000_000
     /// Of requests under a session that were let in.
     private(set) var accepted = 0
     private(set) var refreshes = 0
     private var transcripts: Set<[UInt8]> = []
+    private var signatures: Set<[UInt8]> = []
 
     private struct Pending {
         let binding: LoginBinding
@@ -46,6 +49,29 @@ actor FakeAuthority {
     /// As after a lost store: the offer that was made is not known any more.
     func loseSuccessor() { session?.successor = nil }
 
+    /// To a copy that was changed on its way: signed for the original, which it did not see.
+    func refusal(_ code: String, to draft: Draft) throws -> Response { try refuse(code, draft) }
+
+    /// What a backend answered to a first copy, given again: signed by us, with what it said then.
+    func repetition(of code: String, to draft: Draft) throws -> Response {
+        guard let session else { throw Problem.broken }
+        let signer = Credentials(keyID: KeyID(session.token(session.epoch)), key: session.key(of: session.epoch))
+        let body = Array(JSONValue.object([("code", .string(code)), ("time", .integer(now + 9_000))]).text.utf8)
+        let mark = Draft.Field("Countersign-Replayed", "true")
+        let fields = try MessageSignatures().sign(
+            status: 401, body: body, alsoCovering: [mark], answering: draft.request(), as: signer, at: now)
+        return Response(status: 401, fields: (fields ?? []) + [mark], body: body)
+    }
+
+    /// The time to whoever asks, bound to nothing but what it says.
+    func unboundTime(_ nonce: String) throws -> Response {
+        guard let own = KeyID(MessageSignatures.authorityKeyID) else { throw Problem.broken }
+        let body = Array(JSONValue.object([("time", .integer(now)), ("nonce", .string(nonce))]).text.utf8)
+        let fields = try MessageSignatures().sign(
+            status: 200, body: body, as: Credentials(keyID: own, key: SigningKey(answerKey)), at: now)
+        return Response(status: 200, fields: fields ?? [], body: body)
+    }
+
     func answer(_ draft: Draft) throws -> Response {
         let request = draft.request()
         var workspace = Workspace()
@@ -55,6 +81,8 @@ actor FakeAuthority {
         if case .unix(let created) = claim.created, abs(created - now) > 60, !path.hasSuffix("/time") {
             return try reply(401, ["code": "stale", "time": .integer(now)], draft, nil)
         }
+        let signature = draft.fields.first { $0.name == "Signature" }?.value ?? []
+        guard signatures.insert(signature).inserted else { return try refuse("replayed", draft) }
         if claim.keyID == releaseID {
             guard claim.compare(with: release, workspace) == .equal else { return try refuse("bad-signature", draft) }
             return try serve(path, draft)
@@ -102,11 +130,18 @@ actor FakeAuthority {
                 ], draft, nil)
         case "registration/finish":
             let (name, handle) = (try text("account"), try bytes("handle"))
-            guard accounts[name] == nil else { return try refuse("name-taken", draft) }
             let account = try AccountName(normalizing: name)
             let opened = try receiver.open(
                 bytes("sealed_record"), for: SealedRegistration.purpose(app: app, account: account, handle: handle))
-            accounts[name] = (handle, try RegistrationRecord(opened))
+            guard let sealed = SealedRegistration(opened) else { throw Problem.broken }
+            if let code = sealed.resetCode {
+                guard accounts[name] != nil, code.withExposedBytes({ $0.text }) == resetCode else {
+                    return try refuse("wrong-credentials", draft)
+                }
+            } else if accounts[name] != nil {
+                return try refuse("name-taken", draft)
+            }
+            accounts[name] = (handle, try RegistrationRecord(sealed.record))
             return try reply(200, ["account": .string(name)], draft, nil)
         case "login/start":
             return try startLogin(draft, document.root, ke1: bytes("ke1"), account: text("account"))
@@ -173,19 +208,24 @@ actor FakeAuthority {
         let transcript = RefreshTranscript(
             app: app, release: "r_1", token: token, attempt: attempt, time: Int64(seconds)
         ).bytes
-        guard let epoch = session.epoch(named: KeyID(token)),
-            session.authenticates(mac, transcript, under: epoch),
+        // The key of an epoch that was left long ago is gone; then the device alone vouches for it.
+        let epoch = token.epoch
+        let known = session.epoch(named: KeyID(token))
+        guard known.map({ session.authenticates(mac, transcript, under: $0) }) ?? true,
             session.device.signingKey.verify(signature.span, of: transcript.span) == .equal
         else { return try refuse("bad-signature", draft) }
-        // Each is taken once, and fresh.
-        guard transcripts.insert(transcript).inserted else { return try refuse("replayed", draft) }
+        // Fresh, and each is taken once.
         guard abs(Int64(seconds) - now) <= 60 else {
             return try reply(401, ["code": "stale", "time": .integer(now)], draft, nil)
         }
+        guard transcripts.insert(transcript).inserted else { return try refuse("replayed", draft) }
         refreshes += 1
         if let reason = session.ended {
             return try reply(401, ["code": "session-ended", "reason": .string(reason)], draft, nil)
         }
+        // To leave an epoch that was offered is its first use.
+        session.use(epoch, at: now)
+        guard epoch <= session.epoch else { return try refuse("unknown-key", draft) }
         guard epoch == session.epoch else {
             if session.attempts.contains(attempt) { return try refuse("replayed", draft) }
             session.ended = "reused"

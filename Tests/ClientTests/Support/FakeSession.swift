@@ -18,8 +18,10 @@ struct FakeSession {
     private var root: SessionRoot
     private var previousRoot: SessionRoot?
     var successor: Successor?
-    /// Those that led to `epoch`, and those that ask for the next.
-    private(set) var attempts: Set<[UInt8]> = []
+    /// Those that led to `epoch`, and to those before it, newest first.
+    private(set) var attempts: [[UInt8]] = []
+    /// Those that ask for the next.
+    private var asking: [[UInt8]] = []
     private(set) var expires: Int64
     /// When `epoch` was first used; requests under the one before are let in for 30 s more.
     private var began: Int64
@@ -67,13 +69,14 @@ struct FakeSession {
         root = successor.root
         self.epoch = epoch
         self.successor = nil
+        (attempts, asking) = (Array((asking + attempts).prefix(8)), [])
         began = now
         expires = now + FakeSession.lifetime
     }
 
     /// The same to whoever asks, until it is used.
     mutating func offer(_ attempt: [UInt8]) throws -> Successor {
-        attempts.insert(attempt)
+        if !asking.contains(attempt) { asking.insert(attempt, at: 0) }
         if let successor { return successor }
         let key = try AgreementKey()
         let agreed = try key.sharedSecret(with: device.agreementKey)

@@ -19,18 +19,29 @@ actor FakeNetwork {
         case answeredBefore
         /// The authority gets it twice; the second answer arrives.
         case doubled
+        /// The authority gets another one in its place, which it refuses.
+        case changed(String)
+        /// The same, and it gets the right one as well; the refusal arrives.
+        case changedAndPassedOn(String)
+        /// The answer is what a backend once said to another copy, given again by the authority.
+        case repeated(String)
+        /// The answer to an unsigned question with the same nonce.
+        case unbound
     }
 
     let authority: FakeAuthority
+
     private var planned: [(path: String, mischief: Mischief)] = []
     private var before: Response?
     private(set) var sent: [Draft] = []
     /// How much mischief came about: a test of a fault shows that the fault happened.
     private(set) var done = 0
+    /// The same, by kind.
+    private(set) var kinds: Set<String> = []
 
     init(_ authority: FakeAuthority) { self.authority = authority }
 
-    /// To the next request whose path ends in that.
+    /// To the next request whose target has that in it.
     func plan(_ mischief: Mischief, at path: String) { planned.append((path, mischief)) }
 
     func calm() { planned = [] }
@@ -39,16 +50,23 @@ actor FakeNetwork {
         sent.append(draft)
         let target = String(decoding: draft.target, as: UTF8.self)
         var mischief: Mischief?
-        if let index = planned.firstIndex(where: { target.hasSuffix($0.path) }) {
+        if let index = planned.firstIndex(where: { target.contains($0.path) }) {
             mischief = planned.remove(at: index).mischief
             done += 1
+            if let mischief { kinds.insert(mischief.name) }
         }
         if case .notSent? = mischief { throw TransportProblem(.notSent, "no connection") }
+        if case .repeated(let code)? = mischief { return try await authority.repetition(of: code, to: draft) }
+        if case .unbound? = mischief {
+            return try await authority.unboundTime(String(target.split(separator: "=").last ?? ""))
+        }
+        if case .changed(let code)? = mischief { return try await authority.refusal(code, to: draft) }
         var response = try await authority.answer(draft)
         if case .doubled? = mischief { response = try await authority.answer(draft) }
         defer { before = response }
         switch mischief {
-        case nil, .doubled, .notSent: return response
+        case nil, .doubled, .notSent, .changed, .repeated, .unbound: return response
+        case .changedAndPassedOn(let code): return try await authority.refusal(code, to: draft)
         case .lost: throw TransportProblem(.notKnown, "the connection broke")
         case .answered(let change): return change(response)
         case .answeredBefore: return before ?? response
@@ -123,8 +141,12 @@ struct FakeWorld {
         return password
     }
 
-    func signUp(_ name: String = "alice", _ password: String = "correct horse") async throws {
-        try await SignUp(installation, surroundings)(AccountName(normalizing: name), FakeWorld.password(password))
+    func signUp(
+        _ name: String = "alice", _ password: String = "correct horse", resetCode: String? = nil
+    ) async throws {
+        let code = resetCode.map { Secret(copying: Array($0.utf8).span) }
+        try await SignUp(installation, surroundings)(
+            AccountName(normalizing: name), FakeWorld.password(password), resetCode: code)
     }
 
     @discardableResult
@@ -137,4 +159,8 @@ struct FakeWorld {
     func draft(_ method: String = "GET", _ target: String = "/orders") -> Draft {
         Draft(method: method, target: Array(target.utf8), authority: installation.host)
     }
+}
+
+extension FakeNetwork.Mischief {
+    var name: String { String("\(self)".prefix { $0 != "(" }) }
 }

@@ -123,6 +123,36 @@ import Testing
         #expect(try known() == [false, false])
     }
 
+    @Test("a start that says that a code will come opens nothing without one, nor with one that is not sealed")
+    func promised() async throws {
+        let server = try TestServer(policy: [])
+        let bob = try TestClient(server, "bob")
+        let bare: JSONValue = ["account": "bob", "request": encoded([UInt8](repeating: 0, count: 32))]
+        #expect(try await server.call("registration/start", bare)["code"] == "forbidden")
+        var registering = try await bob.beginRegistration(code: ResetCode().text)
+        #expect(
+            try await server.call("registration/finish", registering.body)["code"] == "wrong-credentials",
+            "there is no bob")
+        registering = try await bob.beginRegistration(saying: .thatACodeWillCome)
+        let reply = try await server.call("registration/finish", registering.body)
+        #expect(reply["code"] == "forbidden")
+        guard case .object(var members) = registering.body else { return }
+        members.append(("reset_code", .string(ResetCode().text)))
+        #expect(try await server.call("registration/finish", .object(members))["code"] == "forbidden")
+        registering = try await bob.beginRegistration(code: "no code")
+        #expect(try await server.call("registration/finish", registering.body)["code"] == "malformed")
+    }
+
+    @Test("a password is changed without a code")
+    func changedWithACode() async throws {
+        let server = try TestServer()
+        let bob = try TestClient(server, "bob", "old")
+        try await bob.signUp()
+        let session = try await bob.session()
+        let changing = try await bob.beginChange(to: "new", from: session, code: ResetCode().text)
+        #expect(try await server.call("password/finish", changing.body, as: session)["code"] == "malformed")
+    }
+
     @Test("codes have a hundred bits, and are read as people type them")
     func codes() throws {
         let code = ResetCode()

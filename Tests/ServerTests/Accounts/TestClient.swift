@@ -49,23 +49,20 @@ struct TestClient {
         var account: String
         var handle: [UInt8]
         var sealedRecord: [UInt8]
-        var code: String?
 
         var body: JSONValue {
-            var members: [(name: String, value: JSONValue)] = [
-                ("account", .string(account)), ("handle", encoded(handle)), ("sealed_record", encoded(sealedRecord)),
-            ]
-            if let code { members.append(("reset_code", .string(code))) }
-            return .object(members)
+            ["account": .string(account), "handle": encoded(handle), "sealed_record": encoded(sealedRecord)]
         }
     }
 
-    func beginRegistration(code: String? = nil) async throws -> Registering {
+    enum Announcement { case nothing, thatACodeWillCome }
+
+    func beginRegistration(code: String? = nil, saying announced: Announcement = .nothing) async throws -> Registering {
         let client = try ClientRegistration(try secret())
         var members: [(name: String, value: JSONValue)] = [
             ("account", .string(name.description)), ("request", encoded(client.request.bytes)),
         ]
-        if let code { members.append(("reset_code", .string(code))) }
+        if code != nil || announced == .thatACodeWillCome { members.append(("reset", true)) }
         let reply = try await server.call("registration/start", .object(members), as: credentials, from: peer)
         try #require(reply.status == 200, "\(reply.refusal?.detail ?? "")")
         return try seal(client, reply, code)
@@ -78,11 +75,12 @@ struct TestClient {
         let parties = try #require(binding.parties)
         let registered = try client.finish(response, as: parties, stretching: stretching)
         let handle = try #require(reply.bytes("handle"))
-        let sealed = SealedBox.seal(
-            registered.record.bytes, to: try #require(reply.bytes("registration_key")),
+        let contents = SealedRegistration(
+            record: registered.record.bytes, resetCode: code.map { Secret(copying: Array($0.utf8).span) })
+        let sealed = contents.sealed(
+            to: try #require(reply.bytes("registration_key")),
             for: SealedRegistration.purpose(app: app, account: name, handle: handle))
-        return Registering(
-            account: name.description, handle: handle, sealedRecord: try #require(sealed), code: code)
+        return Registering(account: name.description, handle: handle, sealedRecord: try #require(sealed))
     }
 
     @discardableResult
@@ -194,7 +192,7 @@ struct TestClient {
         }
     }
 
-    func beginChange(to password: String, from session: Credentials) async throws -> Changing {
+    func beginChange(to password: String, from session: Credentials, code: String? = nil) async throws -> Changing {
         var successor = self
         successor.password = password
         let registration = try ClientRegistration(try successor.secret())
@@ -203,7 +201,7 @@ struct TestClient {
             "password/start",
             ["ke1": encoded(login.ke1.bytes), "request": encoded(registration.request.bytes)], as: session)
         try #require(reply.status == 200, "\(reply.refusal?.detail ?? "")")
-        let record = try successor.seal(registration, reply, nil)
+        let record = try successor.seal(registration, reply, code)
         let digest = SHA256.digest(record.sealedRecord.span)
         let id = SessionToken(session.keyID.bytes).map(\.id.bytes)
         let finishing = try finish(

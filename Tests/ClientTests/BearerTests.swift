@@ -1,0 +1,177 @@
+import CountersignHandshake
+import CountersignSchemes
+import CountersignSeal
+import CountersignWire
+import Synchronization
+import Testing
+
+@testable import CountersignClient
+
+/// Sessions of tokens that are sent: to whom they go, and what ends them.
+@Suite struct BearerTests {
+    private func device() throws -> Device.Name {
+        guard let name = Device.Name("test") else { throw FakeAuthority.Problem.broken }
+        return name
+    }
+
+    private func logIn(_ server: FakeBearers) async throws {
+        let password = Secret(copying: Array("correct horse".utf8).span)
+        _ = try await PasswordLogIn(server.installation, server.surroundings)(
+            AccountName(normalizing: "alice"), password, on: .desktop, named: device())
+    }
+
+    private func get(_ server: FakeBearers, _ target: String = "/orders") async throws -> SignedCalls.Answered {
+        let draft = Draft(method: "GET", target: Array(target.utf8), authority: server.installation.host)
+        return try await SignedCalls(server.installation, server.surroundings).send(draft)
+    }
+
+    /// The authority's key says who answered. The secret is then with whoever listened.
+    @Test func secretsGoToNobodyWhoseCertificateIsNotNamed() async throws {
+        let server = try FakeBearers()
+        server.installation.channel = .open
+        await #expect { try await logIn(server) } throws: { error in
+            guard case ClientProblem.certificateNotPinned = error else { return false }
+            return true
+        }
+        server.installation.channel = .pinned
+        server.installation.transport = .plain
+        await #expect { try await logIn(server) } throws: { error in
+            guard case ClientProblem.incomplete = error else { return false }
+            return true
+        }
+        #expect(server.seen.isEmpty)
+        server.installation.transport = .tls
+        try await logIn(server)
+        let before = server.seen.count
+        server.installation.channel = .open
+        server.runOut()
+        await #expect(throws: ClientProblem.self) { try await get(server) }
+        await #expect(throws: ClientProblem.self) { try await LogOut(server.installation, server.surroundings)() }
+        #expect(server.seen.count == before)
+        server.installation.bearerSecrets = .toAnyCertificateThatVerifies
+        #expect(try await get(server).response.status == 200)
+        #expect(server.renewals == 1)
+    }
+
+    /// While the answer was on its way another process renewed the tokens; the old ones are refused for good, the session is not.
+    @Test func aLateAnswerDoesNotEndARenewedSession() async throws {
+        let server = try FakeBearers()
+        try await logIn(server)
+        server.meanwhile = { server in
+            for _ in 0..<2 {
+                server.runOut()
+                _ = try? await SignedCalls(server.installation, server.surroundings).send(
+                    Draft(method: "GET", target: Array("/other".utf8), authority: server.installation.host))
+            }
+        }
+        #expect(try await get(server).response.status == 200)
+        #expect(server.renewals == 2)
+        #expect(server.refusedForGood == 1)
+        #expect(try ClientState.read(server.vault).login != nil)
+        server.isOver = true
+        await #expect { try await get(server) } throws: { error in
+            guard case ClientProblem.sessionEnded = error else { return false }
+            return true
+        }
+        #expect(try ClientState.read(server.vault).login == nil)
+    }
+
+    /// Where the certificate is named and the authority's key is not, the connection says whose the answers are.
+    @Test func aPinnedConnectionVouchesWhereNoKeyIsKnown() async throws {
+        let server = try FakeBearers()
+        server.installation.authorityKey = nil
+        try await logIn(server)
+        server.runOut()
+        #expect(try await get(server).response.status == 200)
+        #expect(server.renewals == 1)
+        server.runOut()
+        server.isOver = true
+        await #expect { try await get(server) } throws: { error in
+            guard case ClientProblem.sessionEnded = error else { return false }
+            return true
+        }
+        #expect(try ClientState.read(server.vault).login == nil)
+    }
+}
+
+/// An authority that knows one bearer session, of the protocol's text. Safe to share: one task at a time uses it, and what is called
+/// from within is awaited.
+private final class FakeBearers: Transport, @unchecked Sendable {
+    let vault = MemoryVault()
+    private let key: PrivateKey
+    var installation: Installation
+    private(set) var seen: [String] = []
+    private(set) var renewals = 0
+    private(set) var refusedForGood = 0
+    var isOver = false
+    /// Happens once, before the next call is judged.
+    var meanwhile: ((FakeBearers) async -> Void)?
+    private var serial = 0
+    private var isOut = false
+
+    init() throws {
+        key = try PrivateKey(random: .ed25519)
+        guard let id = KeyID("r_1") else { throw FakeAuthority.Problem.broken }
+        installation = Installation(
+            host: "api.example.com", transport: .tls,
+            release: Credentials(keyID: id, key: SigningKey(Secret(random: 32))), userAgent: "test", channel: .pinned)
+        installation.authorityKey = SigningKey(key.publicKey)
+    }
+
+    var surroundings: Surroundings {
+        Surroundings(transport: self, vault: vault, time: FakeTime(), random: SystemRandom())
+    }
+
+    func runOut() { isOut = true }
+
+    nonisolated(nonsending) func send(_ draft: Draft) async throws(TransportProblem) -> Response {
+        let target = String(decoding: draft.target, as: UTF8.self)
+        seen.append(target)
+        if !target.hasPrefix("/countersign/"), let event = meanwhile {
+            meanwhile = nil
+            await event(self)
+        }
+        do {
+            return try answer(draft, target)
+        } catch {
+            throw TransportProblem(.notKnown, "\(error)")
+        }
+    }
+
+    private func answer(_ draft: Draft, _ target: String) throws -> Response {
+        if isOver { return try reply(401, ["code": "session-ended"], draft) }
+        let session = Base64.encode([UInt8](repeating: 7, count: SessionID.count).span, .url)
+        if target.hasSuffix("/login/password") { return try reply(200, tokens(session), draft) }
+        if target.hasSuffix("/token") {
+            let sent = try JSONReader.read(draft.body).root["login_token"]?.string
+            guard sent == "l_token-\(serial)" else { return try reply(401, ["code": "session-ended"], draft) }
+            renewals += 1
+            serial += 1
+            isOut = false
+            return try reply(200, tokens(session), draft)
+        }
+        let field = draft.fields.first { $0.name == "Authorization" }.map { String(decoding: $0.value, as: UTF8.self) }
+        guard field == "Bearer b_token-\(serial)" else {
+            refusedForGood += 1
+            return try reply(401, ["code": "session-ended"], draft)
+        }
+        return isOut ? try reply(401, ["code": "token-expired"], draft) : try reply(200, ["ok": true], draft)
+    }
+
+    private func tokens(_ session: String) -> JSONValue {
+        [
+            "account": "alice", "session": .string(session), "token": .string("b_token-\(serial)"),
+            "login_token": .string("l_token-\(serial)"), "expires": 1_800_007_200, "idle": 1_800_100_000,
+            "slots": "single",
+        ]
+    }
+
+    private func reply(_ status: Int, _ body: JSONValue, _ draft: Draft) throws -> Response {
+        guard let own = KeyID(MessageSignatures.authorityKeyID) else { throw FakeAuthority.Problem.broken }
+        let bytes = Array(body.text.utf8)
+        let fields = try MessageSignatures().sign(
+            status: status, body: bytes, answering: draft.request(),
+            as: Credentials(keyID: own, key: SigningKey(key)), at: 1_800_000_000)
+        return Response(status: status, fields: fields ?? [], body: bytes)
+    }
+}

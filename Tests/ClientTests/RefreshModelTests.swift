@@ -1,0 +1,141 @@
+import CountersignWire
+import Foundation
+import Testing
+
+@testable import CountersignClient
+
+/// Whatever comes between a client and its authority, in whatever order: the next call on a quiet way succeeds, or the session has
+/// ended for a reason that there was. `COUNTERSIGN_SEED` runs one history again.
+@Suite struct RefreshModelTests {
+    @Test func noHistoryLeavesAClientStuck() async throws {
+        let given = ProcessInfo.processInfo.environment["COUNTERSIGN_SEED"].flatMap(UInt64.init)
+        let seeds = given.map { [$0] } ?? (0..<10).map { _ in UInt64.random(in: 0...UInt64.max) }
+        var kinds: Set<String> = []
+        var (deaths, epochs) = (0, 0)
+        for seed in seeds {
+            let history = try await History(seed)
+            try await history.run()
+            kinds.formUnion(await history.world.network.kinds)
+            deaths += history.deaths
+            epochs += Int(await history.world.authority.session?.epoch ?? 0)
+        }
+        guard given == nil else { return }
+        // Each fault came about, and sessions went on through them.
+        #expect(kinds == ["notSent", "lost", "doubled", "answeredBefore", "changed", "changedAndPassedOn"])
+        #expect(deaths > 0)
+        #expect(epochs > 3 * seeds.count)
+    }
+}
+
+/// One device with two processes on its vault, and somebody on its way.
+private final class History {
+    let seed: UInt64
+    private(set) var world: FakeWorld
+    private let vault = MemoryVault()
+    private var random: Steps
+    /// Calls that ended with the process.
+    private(set) var deaths = 0
+
+    init(_ seed: UInt64) async throws {
+        self.seed = seed
+        random = Steps(state: seed)
+        world = try await FakeWorld(vault: vault)
+        try await world.signUp()
+        try await world.logIn()
+    }
+
+    func run() async throws {
+        for round in 1...25 {
+            for _ in 0..<Int.random(in: 1...5, using: &random) { try await step() }
+            await world.network.calm()
+            vault.failAfter(writes: .max)
+            try await expectSuccess(round)
+        }
+        await world.authority.end("revoked")
+        let last = world
+        await #expect("seed \(seed)") { try await last.calls.send(last.draft()) } throws: { error in
+            guard case ClientProblem.sessionEnded(let notice) = error else { return false }
+            return notice.reason == "revoked"
+        }
+        #expect(try world.state.login == nil, "seed \(seed)")
+    }
+
+    private func step() async throws {
+        switch Int.random(in: 0..<11, using: &random) {
+        case 0: await pass(FakeSession.lifetime)
+        case 1: await pass(31)
+        case 2: world.time.now += Int64.random(in: -4_000...4_000, using: &random)
+        case 3, 4:
+            vault.failAfter(writes: Int.random(in: 0...4, using: &random))
+            await call(times: 1)
+            vault.failAfter(writes: .max)
+        case 5: await call(times: 2)
+        default:
+            for _ in 0..<Int.random(in: 1...3, using: &random) {
+                await world.network.plan(mischief(), at: Bool.random(using: &random) ? "/token" : "/orders")
+            }
+            await call(times: 1)
+        }
+    }
+
+    private func pass(_ seconds: Int64) async {
+        await world.authority.advance(by: seconds)
+        world.time.now += seconds
+    }
+
+    private func mischief() -> FakeNetwork.Mischief {
+        let code = ["unknown-key", "bad-signature", "replayed", "token-expired"].randomElement(using: &random)
+        return switch Int.random(in: 0..<6, using: &random) {
+        case 0: .notSent
+        case 1: .lost
+        case 2: .doubled
+        case 3: .answeredBefore
+        case 4: .changed(code ?? "")
+        default: .changedAndPassedOn(code ?? "")
+        }
+    }
+
+    /// Whatever comes of it.
+    private func call(times: Int) async {
+        let shared = world
+        let died = await withTaskGroup(of: Bool.self) { group in
+            for _ in 0..<times {
+                group.addTask {
+                    do {
+                        _ = try await shared.calls.send(shared.draft("POST"))
+                        return false
+                    } catch {
+                        guard case ClientProblem.vault = error else { return false }
+                        return true
+                    }
+                }
+            }
+            return await group.contains(true)
+        }
+        if died { deaths += 1 }
+    }
+
+    private func expectSuccess(_ round: Int) async throws {
+        let place = "round \(round) of seed \(seed)"
+        do {
+            #expect(try await world.calls.send(world.draft()).response.status == 200, "\(place)")
+        } catch {
+            Issue.record("\(place): \(error)")
+        }
+        #expect(await world.authority.session?.ended == nil, "\(place)")
+        try #require(try world.state.login != nil, "\(place)")
+    }
+}
+
+/// SplitMix64: the same seed, the same history.
+private struct Steps: RandomNumberGenerator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+}
