@@ -82,6 +82,9 @@ package final class LiveKeys: KeySource, @unchecked Sendable {
     /// long. 0 where there are none but within the window.
     package var longestLifetime: Int { lock.read { snapshot.longestLifetime } }
 
+    /// The store's revision that this is as of.
+    package var revision: Int64 { lock.read { snapshot.revision } }
+
     package var count: Int { lock.read { snapshot.keys.count } }
 
     /// Compares with the store itself and reloads where it has moved on: for a timer, every few seconds, and for

@@ -68,9 +68,8 @@ package struct Claim: Sendable {
     /// What the caller says of itself, for schemes that sign it: in `Workspace.decoded`.
     var platform: Slice?
     var version: Slice?
-    /// form-md5: the session that the caller says it has, and whose, where it does: in `Workspace.decoded`.
+    /// form-md5: the session that the caller says it has, where it does: in `Workspace.decoded`.
     var token: Slice?
-    var userID: Slice?
     /// What it lacks of the least that the gate accepts.
     package var shortfalls: Shortfalls = []
 
@@ -119,13 +118,10 @@ extension Claim {
 }
 
 extension Claim {
-    /// The token among the signed parameters, and the user id; nil where there is none, and where it is empty, as clients
-    /// send it before anybody has signed in.
-    package func token(_ workspace: borrowing Workspace) -> [UInt8]? { Claim.bytes(token, workspace) }
-    package func userID(_ workspace: borrowing Workspace) -> [UInt8]? { Claim.bytes(userID, workspace) }
-
-    private static func bytes(_ place: Slice?, _ workspace: borrowing Workspace) -> [UInt8]? {
-        guard let place, !place.isEmpty else { return nil }
+    /// The token among the signed parameters; nil where there is none, and where it is empty, as clients send it before
+    /// anybody has signed in.
+    package func token(_ workspace: borrowing Workspace) -> [UInt8]? {
+        guard let place = token, !place.isEmpty else { return nil }
         return workspace.decoded.span.extracting(place.range).withUnsafeBufferPointer { Array($0) }
     }
 }

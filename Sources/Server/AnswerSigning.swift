@@ -30,12 +30,15 @@ struct AnswerSigning: Sendable {
                 at: at))
     }
 
-    /// `answer` as `signer` says it: bound to the request where that bears a signature, and else by what it says itself.
-    func signed(_ answer: Answer, to request: Request, by signer: Credentials, at: Int64) -> Answer {
+    /// `answer` as `signer` says it: bound to the request where that bears a signature, else by what it says itself, where
+    /// `binding` is content with that.
+    func signed(
+        _ answer: Answer, to request: Request, by signer: Credentials, binding: MessageSignatures.Binding, at: Int64
+    ) -> Answer {
         var standing = Standing()
         standing.shared = signer
         let bound = signed(answer, to: request, standing, at: at)
-        guard bound.fields.count == answer.fields.count else { return bound }
+        guard binding == .content, bound.fields.count == answer.fields.count else { return bound }
         let parts = Parts(answer, to: request)
         return answer.adding(
             try? MessageSignatures().sign(

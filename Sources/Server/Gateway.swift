@@ -119,7 +119,9 @@ final class Gateway: Handler, @unchecked Sendable {
         let answered = try await route.answer(call)
         let plain = answered.answer.telling(caller)
         if let signer = answered.signer {
-            return await exchange.respond(signing.signed(plain, to: request, by: signer, at: clock.now))
+            return await exchange.respond(
+                signing.signed(
+                    plain, to: request, by: signer, binding: answered.binding, at: clock.now))
         }
         await exchange.respond(await signed(plain, to: request))
     }

@@ -29,11 +29,20 @@ struct RequestEvent {
         let request = exchange.request
         if !request.method.isEmpty {
             line.add("method", request.head.span.extracting(request.method.range))
-            line.add("path", request.head.span.extracting(request.path.range))
+            let path = request.head.span.extracting(request.path.range)
+            if let redacted = StrayToken.redacted(path) {
+                line.add("path", redacted.span)
+            } else {
+                line.add("path", path)
+            }
         }
         line.add("status", exchange.answeredStatus ?? 0)
         line.add("code", refusal?.code.name ?? "ok")
-        if let detail = refusal?.detail, !detail.isEmpty { line.add("detail", detail) }
+        if let detail = refusal?.detail, !detail.isEmpty {
+            // What was sent as a key id, or as a name, may be a token that took the wrong place.
+            let bytes = Array(detail.utf8)
+            line.add("detail", StrayToken.redacted(bytes.span).map { String(decoding: $0, as: UTF8.self) } ?? detail)
+        }
         if let release = caller?.release {
             line.add("app", release.app)
             line.add("release", release.id.description)

@@ -92,6 +92,23 @@ package enum Form {
         return index == end
     }
 
+    /// What PHP and its like read a name or a value as: `+` is a space, and a `%` that no two digits follow is itself.
+    package static func forgivinglyDecoded(_ raw: borrowing Span<UInt8>) -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(raw.count)
+        var index = 0
+        while index < raw.count {
+            if raw[index] == UInt8(ascii: "%"), let byte = Percent.byte(in: raw, at: index + 1) {
+                bytes.append(byte)
+                index += 3
+            } else {
+                bytes.append(raw[index] == UInt8(ascii: "+") ? UInt8(ascii: " ") : raw[index])
+                index += 1
+            }
+        }
+        return bytes
+    }
+
     /// Appends `name=value` in escaped form, after a `&` where something is there already.
     package static func append(_ name: String, _ value: borrowing Span<UInt8>, to text: inout [UInt8]) {
         if !text.isEmpty { text.append(ampersand) }

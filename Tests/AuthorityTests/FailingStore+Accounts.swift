@@ -3,6 +3,7 @@ import CountersignGate
 import CountersignSchemes
 import CountersignSQLite
 import CountersignWire
+import Synchronization
 
 extension FailingStore {
     func together(_ changes: [(any Store) throws(Fault) -> Void]) throws(Fault) -> [Fault?] {
@@ -15,7 +16,15 @@ extension FailingStore {
         try check()
         return try base.account(name, of: app)
     }
-    func account(_ number: Int64) throws(Fault) -> Account? { try check(); return try base.account(number) }
+    func account(_ number: Int64) throws(Fault) -> Account? {
+        try check()
+        let due = meanwhile.withLock { (action) -> (@Sendable () -> Void)? in
+            defer { action = nil }
+            return action
+        }
+        due?()
+        return try base.account(number)
+    }
     func accounts(of app: AppName, after number: Int64, limit: Int) throws(Fault) -> [Account] {
         try check()
         return try base.accounts(of: app, after: number, limit: limit)

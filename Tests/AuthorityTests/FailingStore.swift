@@ -10,6 +10,8 @@ final class FailingStore: Store {
     let base: SQLiteStore
     let gate = TransactionGate()
     private let failing = Atomic(false)
+    /// Done once, when the next account is read, before it is: what happens meanwhile.
+    let meanwhile = Mutex<(@Sendable () -> Void)?>(nil)
 
     init(_ base: SQLiteStore) { self.base = base }
 

@@ -19,7 +19,10 @@ import Testing
             ("/public/;x", .malformed), ("/public/%2e%2e/admin", .malformed), ("/public/..%2fadmin", .malformed),
             ("/public%2Fa", .malformed), ("/publ%69c", .malformed), ("/public/..%5cadmin", .malformed),
             ("/public/..\\admin", .malformed), ("/public/%zz", .malformed), ("/public/%", .malformed),
-            ("/public/%00", .malformed),
+            ("/public/%00", .malformed), ("/public/%252e%252e/admin", .malformed), ("/public/100%25", .malformed),
+            ("/public/..%3bx/admin", .malformed), ("/public/%3B", .malformed), ("/public/%c0%ae%c0%ae/x", .malformed),
+            ("/public/%C1%9C", .malformed), ("/public/%E0%80%AF", .malformed), ("/public/%f0%80%80%af", .malformed),
+            ("/public/%F8%80%80%80%AF", .malformed), ("/public/%E0%A4%B9", nil), ("/public/%F0%9F%98%80", nil),
         ] as [(String, Refusal.Code?)])
     func rules(_ row: (target: String, code: Refusal.Code?)) async throws {
         let scene = try scene(["/public", "/v1/news"])

@@ -79,6 +79,8 @@ import Testing
         "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: gzip, chunked\r\n\r\n",
         "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n",
         "GET / HTTP/1.1\r\nHost: h\r\nConnection: close, Content-Type\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: h\r\nContent-Type: text/plain\r\nContent-Type: text/html\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: h\r\nContent-Type: a/b\r\ncontent-type: a/b\r\n\r\n",
         "POST / HTTP/1.0\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n",
         "GET / HTTP/1.1\r\nHost: h\r\nExpect: yes\r\n\r\n",
     ])

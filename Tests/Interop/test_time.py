@@ -80,6 +80,24 @@ def test_without_anything_to_be_bound_to_it_is_not_signed(place):
     assert answer.get("signature") is None
 
 
+@pytest.mark.parametrize("lines", [
+    ("Signature: app=:AAAA:",), ('Signature-Input: app=("@method")',), ("Signature: app=:AAAA:", 'Signature-Input: app=("@method"'),
+    ("Signature: x", "Signature-Input: y"),
+])
+def test_half_a_signature_binds_nothing(place, lines):
+    """Whatever is signed covers the nonce, or both fields of the request's signature, as they came."""
+    answer = ask(place, PATH, *lines)
+    assert answer.status == 200
+    fields = dict(line.lower().split(": ", 1) for line in lines)
+    if len(fields) == 2 and answer.get("signature"):
+        request = {name.lower(): value for name, value in (line.split(": ", 1) for line in lines)}
+        bound = check(place, answer, request | {"@method": "GET", "@path": PATH, "@query": "?"})
+        assert {"signature", "signature-input"} <= set(bound)
+    else:
+        assert answer.get("signature") is None
+    assert check(place, ask(place, f"{PATH}?nonce=n-0123456789", *lines[:1])) == ["@status", "content-digest"]
+
+
 @pytest.mark.parametrize("query", ["nonce=short", "nonce=" + "n" * 65, "nonce=with%20space", "nonce=abcdefgh&nonce=abcdefgh",
                                    "nonce=caf%C3%A9caf%C3%A9", "nonce=", "nonce=abcdefgh&&"])
 def test_a_nonce_that_is_none(place, query):

@@ -38,6 +38,7 @@ package struct BearerRenewal: Sendable {
         while true {
             guard let session = try store.session(id), session.app == app, case .bearer(let old) = session.credentials
             else { return .none }
+            guard try isFor(session, in: store) else { return .none }
             if let end = session.end { return .ended(session, end) }
             guard session.used + idle > now else {
                 return try end(session, SessionEnd(.expired, at: now), in: store, recording: nil)
@@ -53,6 +54,15 @@ package struct BearerRenewal: Sendable {
             case .moved: continue
             case .missing: return .none
             }
+        }
+    }
+
+    /// Old clients renew what the ladder opened. For any other session, a renewal that neither needs a signature nor turns the
+    /// login token over would undo what its own way asks for.
+    private func isFor(_ session: StoredSession, in store: any Store) throws(Fault) -> Bool {
+        switch habit {
+        case .rotating: true
+        case .keeping: try store.account(session.account)?.legacy != nil
         }
     }
 

@@ -12,6 +12,7 @@ extension LiveSessions {
         try follow()
         guard let token = BearerToken(text) else { return nil }
         let shard = shard(of: token.session)
+        let season = shard.season
         guard let (live, ahead) = shard.find(token.session), let edition = live.edition(ofTokenHash: token.hash.span)
         else { return nil }
         guard edition != .previous else { return try session(live, edition: edition) }
@@ -19,7 +20,7 @@ extension LiveSessions {
         let place = SessionToken(id: token.session, epoch: 0)
         if let entry = shard.hot(place) { return entry.session }
         let entry = HotSessions.Entry(place, try session(live, edition: ahead == nil ? edition : .current), nil)
-        shard.keep(entry, of: live, ahead)
+        shard.keep(entry, of: live, ahead, since: season)
         return entry.session
     }
 

@@ -11,6 +11,7 @@ extension LiveSessions {
     /// Nil where there is no such session, or the key of that epoch is not kept.
     func warmUp(_ token: SessionToken) throws(Fault) -> HotSessions.Entry? {
         let shard = shard(of: token.id)
+        let season = shard.season
         guard let (live, ahead) = shard.find(token.id), live.kind == .device,
             let edition = edition(of: token.epoch, live, ahead)
         else { return nil }
@@ -18,7 +19,7 @@ extension LiveSessions {
         let root = try deployment.root(sealed, of: token.id, in: places[live.place].app, epoch: token.epoch)
         let entry = HotSessions.Entry(
             token, try session(live, ahead, edition: edition, epoch: token.epoch), SigningKey(root.requestKey))
-        shard.keep(entry, of: live, ahead)
+        shard.keep(entry, of: live, ahead, since: season)
         return entry
     }
 

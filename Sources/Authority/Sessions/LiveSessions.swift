@@ -11,6 +11,8 @@ package final class LiveSessions: SessionSource, @unchecked Sendable {
     /// How far the store was followed.
     private struct Followed {
         var generation: UInt64
+        /// The store's, that policies were last read at.
+        var revision: Int64
         var change: Int64
     }
 
@@ -38,7 +40,7 @@ package final class LiveSessions: SessionSource, @unchecked Sendable {
         self.writer = writer
         // Before the store: a change that comes between the two is then read twice, never missed.
         let current = deployment.generation.current
-        followed = Followed(generation: current, change: 0)
+        followed = Followed(generation: current, revision: keys.revision, change: 0)
         generation = AtomicGeneration(current)
         try readChanges()
     }
@@ -87,7 +89,7 @@ package final class LiveSessions: SessionSource, @unchecked Sendable {
             let current = deployment.generation.current
             guard followed.generation != current else { return }
             try readChanges()
-            for shard in shards { shard.coolDown() }
+            coolDown()
             followed.generation = current
             generation.value = current
         }
@@ -96,8 +98,18 @@ package final class LiveSessions: SessionSource, @unchecked Sendable {
     /// Reads what no counter told of, and writes what could not be written: for a timer, every few seconds.
     package func reconcile() throws(Fault) {
         try follow()
-        try following.write { () throws(Fault) in try readChanges() }
+        try following.write { () throws(Fault) in
+            try readChanges()
+            // Keys are reconciled by the same timer: the policy of who died before he could count is known by now.
+            if keys.revision != followed.revision { coolDown() }
+        }
         for shard in shards { for (id, confirmation) in shard.unsaved { save(confirmation, of: id) } }
+    }
+
+    /// With `following` held: what was worked out by a policy is worked out anew.
+    private func coolDown() {
+        followed.revision = keys.revision
+        for shard in shards { shard.coolDown() }
     }
 
     /// With `following` held, or before anybody else knows of this.

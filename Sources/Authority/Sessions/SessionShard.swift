@@ -18,6 +18,8 @@ final class SessionShard: @unchecked Sendable {
     private var table = SessionTable()
     private var hot = HotSessions()
     private var confirmations: [SessionID: Confirmation] = [:]
+    /// How often it was cooled down.
+    private var coolings = 0
 
     /// The session of a token that was used lately.
     func hot(_ token: SessionToken) -> HotSessions.Entry? { lock.read { hot.find(token) } }
@@ -26,12 +28,16 @@ final class SessionShard: @unchecked Sendable {
         lock.read { table.find(id).map { ($0, confirmations[id]) } }
     }
 
-    /// Keeps what was worked out from `session`, unless that changed meanwhile.
-    func keep(_ entry: HotSessions.Entry, of session: LiveSession, _ confirmation: Confirmation?) {
+    /// Which state of policies and accounts is read from now on: for ``keep(_:of:_:since:)``, and to be asked before any is read.
+    var season: Int { lock.read { coolings } }
+
+    /// Keeps what was worked out from `session`, unless that changed meanwhile, or there was a cooling down: the policy that it
+    /// was worked out by may be the one before, and nothing would ever remove it.
+    func keep(_ entry: HotSessions.Entry, of session: LiveSession, _ confirmation: Confirmation?, since season: Int) {
         lock.write {
-            guard table.find(session.id)?.change == session.change, confirmations[session.id] == confirmation else {
-                return
-            }
+            guard coolings == season, table.find(session.id)?.change == session.change,
+                confirmations[session.id] == confirmation
+            else { return }
             hot.put(entry)
         }
     }
@@ -76,7 +82,12 @@ final class SessionShard: @unchecked Sendable {
     var unsaved: [SessionID: Confirmation] { lock.read { confirmations } }
 
     /// What was worked out is worked out anew: a policy or an account may have changed.
-    func coolDown() { lock.write { hot.removeAll() } }
+    func coolDown() {
+        lock.write {
+            hot.removeAll()
+            coolings += 1
+        }
+    }
 
     var count: Int { lock.read { table.count } }
     var endedCount: Int { lock.read { table.endedCount } }

@@ -13,25 +13,31 @@ struct Bearers: Sendable {
     nonisolated(nonsending) func identify(
         _ caller: Caller, sending request: Request, _ claim: Claim, _ work: WorkspacePool.Lease
     ) async throws(Refusal) -> Caller {
-        guard caller.session == nil else { return caller }
+        if caller.session != nil || isLeftToBackend(caller) {
+            try refuseStray(in: request)
+            return caller
+        }
         if caller.scheme == .messageSignatures {
             guard let token = try ownToken(of: caller, in: request) else { return caller }
             return try await identify(caller, by: token)
         }
-        guard caller.release.policy.legacySession == .authority else { return caller }
-        if caller.scheme == .formMD5 { try refuseUnsigned(in: request) }
-        let token = try legacyToken(claim, work, request)
-        let userID = claim.userID(work.space)
-        guard let token else {
+        let users = try StatedUsers(in: request, caller.scheme)
+        guard let token = try legacyToken(claim, of: caller, work, request) else {
             // A backend that is told a user id would believe it, and only a session vouches for one.
-            guard userID == nil else { throw Refusal(.sessionEnded, "userId without a token") }
+            guard users.ids.isEmpty else { throw Refusal(.sessionEnded, "userId without a token") }
             return caller
         }
         let found = try await identify(caller, by: token)
-        if let userID, let session = found.session, !userID.span.matches(Array(session.account.subject.utf8).span) {
+        let subject = Array((found.session?.account.subject ?? "").utf8)
+        for id in users.ids where id != subject {
             throw Refusal(.sessionEnded, "userId is not the one that the token belongs to")
         }
         return found
+    }
+
+    /// Whether the caller's tokens are the backend's own.
+    private func isLeftToBackend(_ caller: Caller) -> Bool {
+        caller.scheme != .messageSignatures && caller.release.policy.legacySession == .upstream
     }
 
     /// A token has run out. To an old client that renews none, that is the end: it would not know what else to do.
@@ -64,50 +70,63 @@ struct Bearers: Sendable {
     /// Ours, by how it begins; a backend may have tokens of its own in that field. It must be covered, or somebody on the way
     /// could put another's in its place.
     private func ownToken(of caller: Caller, in request: Request) throws(Refusal) -> [UInt8]? {
-        guard let (index, token) = try bearer(in: request), token.starts(with: Array("b_".utf8)) else { return nil }
-        guard caller.coveredFields.contains(index) else {
-            throw Refusal(.badSignature, "authorization bears a token and is not covered")
+        guard let (index, token) = try bearer(in: request) else { return nil }
+        guard token.starts(with: "b_".utf8) else {
+            try refuseStray(in: request)
+            return nil
         }
+        try checkCovered(index, caller)
         return token
     }
 
     /// Among the signed parameters, or in the field. Where it is in both, both are one.
     private func legacyToken(
-        _ claim: Claim, _ work: WorkspacePool.Lease, _ request: Request
+        _ claim: Claim, of caller: Caller, _ work: WorkspacePool.Lease, _ request: Request
     ) throws(Refusal) -> [UInt8]? {
         let signed = claim.token(work.space)
-        guard let (_, token) = try bearer(in: request) else { return signed }
+        guard let (index, token) = try bearer(in: request) else { return signed }
+        if caller.scheme == .sigV4 { try checkCovered(index, caller) }
         guard signed == nil || signed == token else { throw Refusal(.malformed, "two tokens that differ") }
         return token
     }
 
+    /// Where a scheme can sign fields, what an unsigned one says is anybody's.
+    private func checkCovered(_ index: Int, _ caller: Caller) throws(Refusal) {
+        guard caller.coveredFields.contains(index) else {
+            throw Refusal(.badSignature, "authorization bears a token and is not covered")
+        }
+    }
+
     /// What follows `Bearer` in the Authorization field, and which field that is; nil where there is none, and for other ways
-    /// to authorize. Source: RFC 6750 §2.1.
+    /// to authorize. Source: RFC 6750 §2.1, RFC 9110 §11.4.
     private func bearer(in request: Request) throws(Refusal) -> (index: Int, token: [UInt8])? {
         guard request.names.contains(.authorization) else { return nil }
         var found: (index: Int, token: [UInt8])?
         for index in request.fields.indices where request.fields[index].known == .authorization {
             let value = request.head.span.extracting(request.fields[index].value.range)
-            guard value.count > 7, value.extracting(0..<7).matchesWithoutCase("bearer ") else { continue }
+            guard value.count > 7, value.extracting(0..<7).matchesWithoutCase("bearer ") else {
+                try Bearers.refuseStray(value)
+                continue
+            }
             guard found == nil else { throw Refusal(.malformed, "several bearer tokens") }
-            found = (index, value.extracting(7...).withUnsafeBufferPointer { Array($0) })
+            var start = 7
+            while start < value.count, value[start] == UInt8(ascii: " ") { start += 1 }
+            found = (index, value.extracting(start...).withUnsafeBufferPointer { Array($0) })
         }
         return found
     }
 
-    /// Beside a signed form nothing signs the query, and some backends prefer its parameters.
-    private func refuseUnsigned(in request: Request) throws(Refusal) {
-        guard !request.body.isEmpty, let query = request.query else { return }
-        let text = request.head.span.extracting(query.range)
-        var reader = Form.Reader()
-        do throws(Form.Problem) {
-            while let pair = try reader.next(in: text) {
-                guard !Form.isNamed("userId", pair, of: text), !Form.isNamed("token", pair, of: text) else {
-                    throw Form.Problem(at: Int(pair.name.start), expected: "neither userId nor token")
-                }
-            }
-        } catch {
-            throw Refusal(.malformed, "the query, which nothing signs: expected \(error.expected) at byte \(error.at)")
+    /// A token of ours that is not taken for one would go on to the backend, which could then use it.
+    private func refuseStray(in request: Request) throws(Refusal) {
+        guard request.names.contains(.authorization) else { return }
+        for field in request.fields where field.known == .authorization {
+            try Bearers.refuseStray(request.head.span.extracting(field.value.range))
+        }
+    }
+
+    private static func refuseStray(_ value: Span<UInt8>) throws(Refusal) {
+        guard StrayToken.find(in: value) == nil else {
+            throw Refusal(.malformed, "authorization holds a token of ours where none is read")
         }
     }
 }

@@ -41,8 +41,22 @@ extension Policy.RouteSet {
         switch byte {
         case UInt8(ascii: "/"), UInt8(ascii: "\\"): return "an encoded slash"
         case 0..<0x20: return "an encoded control character"
+        case UInt8(ascii: "%"): return "an encoded %, which some undo twice"
+        case UInt8(ascii: ";"): return "an encoded semicolon"
+        case 0xC0, 0xC1, 0xF5...: return "an escape that is no UTF-8"
+        // Longer than it need be, which some read as the character that it would be.
+        case 0xE0 where isEscape(in: text, below: 0xA0), 0xF0 where isEscape(in: text, below: 0x90):
+            return "an escape that is no UTF-8"
         default: return Percent.isUnreserved(byte) ? "an encoded unreserved character" : nil
         }
+    }
+
+    /// Whether behind the escape that `text` begins with stands another one, of a byte below `limit`.
+    private func isEscape(in text: Span<UInt8>, below limit: UInt8) -> Bool {
+        guard text.count >= 6, text[3] == UInt8(ascii: "%"), let byte = Percent.byte(in: text, at: 4) else {
+            return false
+        }
+        return byte < limit
     }
 }
 

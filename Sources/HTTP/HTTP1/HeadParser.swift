@@ -123,6 +123,7 @@ package struct HeadParser {
     /// Reads the fields that the engine itself obeys; each may be said in one way only.
     private func control(of request: borrowing Request) throws(Refusal) -> Control {
         var control = Control(keepsAlive: request.minorVersion == 1)
+        var hasType = false
         let bytes = request.head.span
         for field in request.fields {
             let value = field.value
@@ -146,6 +147,10 @@ package struct HeadParser {
                     throw Refusal(.malformed, "the Transfer-Encoding is not just chunked")
                 }
                 control.isChunked = true
+            case .contentType:
+                // Which of them counts is for each reader to choose, and with it what the body says.
+                guard !hasType else { throw Refusal(.malformed, "there are two Content-Type fields") }
+                hasType = true
             case .connection:
                 if FieldLines.hasMember("close", in: value, of: bytes) { control.keepsAlive = false }
                 for name in HeadParser.endToEnd where FieldLines.hasMember(name, in: value, of: bytes) {

@@ -31,7 +31,6 @@ enum FormMD5Claim {
         claim.platform = platform
         claim.version = version
         claim.token = base.token
-        claim.userID = base.userID
         return claim
     }
 
@@ -51,7 +50,6 @@ enum FormMD5Claim {
         var sign: Slice?
         var privateKey: Slice?
         var token: Slice?
-        var userID: Slice?
 
         mutating func note(_ parameter: FormParameter, _ text: borrowing Span<UInt8>) {
             let name = text.extracting(parameter.name.range)
@@ -62,9 +60,7 @@ enum FormMD5Claim {
                 if name.matches("rand") { rand = parameter.value }
                 if name.matches("sign") { sign = parameter.value }
             case 5: if name.matches("token") { token = parameter.value }
-            case 6:
-                if name.matches("app_id") { appID = parameter.value }
-                if name.matches("userId") { userID = parameter.value }
+            case 6: if name.matches("app_id") { appID = parameter.value }
             case 9: if name.matches("timestamp") { timestamp = parameter.value }
             case 11: if name.matches("private_key") { privateKey = parameter.value }
             default: break

@@ -46,24 +46,8 @@ struct LegacyForm {
         guard found.count == 1 else {
             throw Refusal(.malformed, "parameter \(name): \(found.isEmpty ? "is missing" : "comes more than once")")
         }
-        let value = LegacyForm.decoded(text.span.extracting(found[0].value.range))
+        let value = Form.forgivinglyDecoded(text.span.extracting(found[0].value.range))
         guard !value.contains(0) else { throw Refusal(.malformed, "parameter \(name): expected no NUL") }
         return value
-    }
-
-    private static func decoded(_ raw: Span<UInt8>) -> [UInt8] {
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(raw.count)
-        var index = 0
-        while index < raw.count {
-            if raw[index] == UInt8(ascii: "%"), let byte = Percent.byte(in: raw, at: index + 1) {
-                bytes.append(byte)
-                index += 3
-            } else {
-                bytes.append(raw[index] == UInt8(ascii: "+") ? UInt8(ascii: " ") : raw[index])
-                index += 1
-            }
-        }
-        return bytes
     }
 }

@@ -6,10 +6,29 @@ enum LegacyPath: Sendable, Equatable {
     case login(Rung.Door)
     case token
 
-    /// Nil for any other path, and for methods that these are not called by.
-    init?(_ request: borrowing Request) {
-        guard let path = LegacyPath.all.first(where: { $0.matches(request) }) else { return nil }
-        self = path
+    /// What a target is: to us, and to a backend that has these scripts too.
+    enum Reading: Equatable {
+        case called(LegacyPath)
+        /// Some backend would run this script, and we would not: spelled otherwise, or called by another method.
+        case meant(Script)
+    }
+
+    /// What the backend has of the same name.
+    enum Script: String, CaseIterable {
+        case login = "login.php"
+        case minute = "loginhmac.php"
+        case token = "token.php"
+    }
+
+    /// Nil for what is none of these, however it is read.
+    static func reading(of request: borrowing Request) -> Reading? {
+        let path = request.head.span.extracting(request.path.range)
+        guard LoosePath.isWorthReading(path) else { return nil }
+        if let called = all.first(where: { $0.matches(request) }) { return .called(called) }
+        // Behind the script may be more, which it is told as its PATH_INFO.
+        let segments = LoosePath(path).segments
+        guard segments.count >= 2, segments[0].elementsEqual("login".utf8) else { return nil }
+        return Script.allCases.first { segments[1].elementsEqual($0.rawValue.utf8) }.map { .meant($0) }
     }
 
     private static let all: [LegacyPath] = [.login(.query), .login(.form), .login(.minute), .token]
@@ -22,6 +41,11 @@ enum LegacyPath: Sendable, Equatable {
         case .token: request.is("POST", "/login/token.php")
         }
     }
+}
+
+extension LegacyPath.Reading {
+    /// Whether it is about tokens, which are the backend's own where the policy says so.
+    var isOfTokens: Bool { self == .called(.token) || self == .meant(.token) }
 }
 
 extension Request {

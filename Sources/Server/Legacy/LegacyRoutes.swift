@@ -27,15 +27,20 @@ struct LegacyRoutes: Sendable {
         let isSigned: Bool
     }
 
-    /// Nil where the call is the backend's: another path, an app without these routes, or nobody's.
+    /// Nil where the call is the backend's: another path, an app without these routes, or nobody's. Refuses what is no call of
+    /// ours, and could be one of the backend's own login, where guesses are neither judged nor counted.
     nonisolated(nonsending) func find(_ request: Request, _ gate: Gate) async throws(Refusal) -> Found? {
-        guard request.isBodyWhole, let path = LegacyPath(request) else { return nil }
+        guard let reading = LegacyPath.reading(of: request) else { return nil }
         let isSigned = gate.isSigned(request)
         var release: ReleaseKey?
         // Says whose call it would be; that the signature holds is the gate's to find, later.
         if isSigned { release = await gate.standing(of: request).release }
         let app = try app(of: request, release, isSigned: isSigned)
-        guard let app, path != .token || app.policy.legacySession == .authority else { return nil }
+        guard let app, !reading.isOfTokens || app.policy.legacySession == .authority else { return nil }
+        guard case .called(let path) = reading else {
+            throw Refusal(.malformed, "where old clients sign in: expected the path as documented, and its method")
+        }
+        guard request.isBodyWhole else { throw Refusal(.tooLarge, "where old clients sign in: the body is too large") }
         return Found(path: path, app: app, isSigned: isSigned)
     }
 

@@ -43,6 +43,9 @@ struct RouteAnswer: Sendable {
     /// Signs the answer in place of the key that its caller signed with: that of a session which this very answer begins or
     /// renews, or the authority's for an answer that is to be believed although its request bears no signature.
     var signer: Credentials?
+    /// What that signature binds the answer to at the least; where it cannot, there is none. `content` is for answers in which
+    /// the caller finds what he asked with.
+    var binding = MessageSignatures.Binding.request
 
     init(_ answer: Answer) { self.answer = answer }
 

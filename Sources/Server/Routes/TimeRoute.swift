@@ -9,9 +9,10 @@ extension Route {
             let nonce = try TimeNonce.read(call.request)
             var members: [(name: String, value: JSONValue)] = [("time", .integer(call.now))]
             if let nonce { members.append(("nonce", .string(nonce))) }
-            // Without either, the signature would be good for whoever shows it later.
-            let isBound = nonce != nil || call.request.names.contains(.signature)
-            return RouteAnswer(.object(members), signer: isBound ? authority : nil)
+            var answer = RouteAnswer(.object(members), signer: authority)
+            // Without it, only the request's own signature keeps the answer from being good for whoever shows it later.
+            if nonce != nil { answer.binding = .content }
+            return answer
         }
     }
 }

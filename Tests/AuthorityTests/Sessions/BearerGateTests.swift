@@ -98,11 +98,38 @@ import Testing
         scene.base.clock.now += 7_200
         #expect(try await scene.judge(request(grant.token.text, "5")).code == .tokenExpired)
     }
-}
 
-extension Result where Success == String?, Failure == Refusal {
-    fileprivate var code: Refusal.Code? {
-        guard case .failure(let refusal) = self else { return nil }
-        return refusal.code
+    @Test("a token of ours in a place where none is read is refused, and so goes nowhere")
+    func stray() async throws {
+        let scene = try BearerScene()
+        let grant = try await scene.open()
+        let key = try scene.base.release("r_android")
+        let release = Credentials(keyID: key.id, key: key.key)
+        let device = try await scene.base.signIn(scene.base.addAccount("alice"), from: "r_ios")
+        let own = Credentials(device.token, key: device.key, release: device.release.id)
+        func code(_ value: String, as signer: Credentials) async throws -> Refusal.Code? {
+            var draft = Draft(method: "GET", target: Array("/call".utf8), authority: SessionScene.authority)
+            draft.set("Authorization", value)
+            try MessageSignatures().sign(
+                &draft, as: signer, at: scene.base.now, nonce: "\(UInt64.random(in: 0...UInt64.max))")
+            return await scene.judge(draft.request()).code
+        }
+        let (token, loginToken) = (grant.token.text, grant.loginToken.text)
+        for value in ["Bearer \(token)", "Bearer  \(token)", "bearer \(token)", "BEARER   \(token)"] {
+            #expect(try await code(value, as: release) == nil, "\(value) is read, and the session's field is taken off")
+        }
+        for value in [
+            "Bearer\t\(token)", "Basic \(token)", "Bearer x, Bearer \(token)", "Bearer token=\(token)",
+            "Bearer \(loginToken)", "Token \(loginToken)", token,
+        ] {
+            #expect(try await code(value, as: release) == .malformed, "\(value)")
+        }
+        for value in ["Bearer \(token)", "Bearer  \(token)", "bearer \(loginToken)", "Basic \(token)"] {
+            #expect(try await code(value, as: own) == .malformed, "beside a device's session: \(value)")
+        }
+        #expect(try await code("Bearer the-backends-own", as: own) == nil)
+        #expect(
+            try await scene.judge("a=b", authorization: ["Bearer \(token)"]).code == .malformed,
+            "where the tokens of old clients are their backend's")
     }
 }

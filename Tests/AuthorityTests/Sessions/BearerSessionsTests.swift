@@ -147,6 +147,20 @@ import Testing
         }
     }
 
+    @Test("what renews without a signature, and keeps its login token, is for accounts on the ladder")
+    func othersThanTheLadders() async throws {
+        let scene = try BearerScene(["legacy-session=authority"])
+        let account = try scene.base.addAccount("alice")
+        let login = BearerLogin(
+            account: account.number, app: scene.base.app, platform: try #require(Platform("android")),
+            deviceClass: .phone,
+            deviceName: "by login/password", credential: account.registration?.credential)
+        let grant = try #require(try await scene.bearers.open(login, scene.policy(), at: scene.base.now))
+        #expect(try await scene.refusalOfRenewal(grant.loginToken, .keeping)?.code == .sessionEnded)
+        #expect(try scene.base.row(grant.session).end == nil, "and it goes on")
+        _ = try await scene.renew(grant.loginToken, .rotating)
+    }
+
     @Test("a session that was not renewed for its idle time is over")
     func idle() async throws {
         let scene = try BearerScene(["legacy-session=authority", "session-idle=1d"])

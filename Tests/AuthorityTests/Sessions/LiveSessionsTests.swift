@@ -4,6 +4,7 @@ import CountersignHandshake
 import CountersignSQLite
 import CountersignSchemes
 import CountersignWire
+import Synchronization
 import Testing
 
 @testable import CountersignAuthority
@@ -124,6 +125,42 @@ import Testing
         #expect(try await scene.refusal(of: session)?.code == .tokenExpired)
         try scene.deployment.setPolicy(["token-lifetime=3h"], of: scene.app)
         #expect(try await scene.refusal(of: session) == nil)
+    }
+
+    @Test("a policy that changes while a session is worked out by the one before is the next request's all the same")
+    func policyMeanwhile() async throws {
+        let scene = try SessionScene()
+        let session = try await scene.signIn(scene.addAccount("alice"))
+        let store = FailingStore(SQLiteStore(path: scene.deployment.folder.database))
+        let live = try LiveSessions(scene.deployment, scene.keys, reader: store, writer: scene.writer)
+        let changes = Atomic(0)
+        store.meanwhile.withLock {
+            $0 = {
+                // By now the policy was read and the account was not; another request follows the store meanwhile.
+                guard (try? scene.deployment.setPolicy(["token-lifetime=3h"], of: scene.app)) != nil,
+                    (try? live.follow()) != nil
+                else { return }
+                changes.add(1, ordering: .relaxed)
+            }
+        }
+        #expect(try live.find(session.token)?.0.expires == scene.now + 7_200, "worked out by the one before")
+        #expect(changes.load(ordering: .relaxed) == 1, "which changed in between")
+        #expect(try live.find(session.token)?.0.expires == scene.now + 10_800)
+    }
+
+    @Test("a policy whose author died before he could tell is found by the timer")
+    func policyUntold() async throws {
+        let scene = try SessionScene()
+        let session = try await scene.signIn(scene.addAccount("alice"))
+        #expect(try scene.live.find(session.token)?.0.expires == scene.now + 7_200)
+        let draft = scene.deployment.recording(.appPolicy, .app(scene.app))
+        let changed = try scene.deployment.store.change(
+            scene.app, [("token-lifetime", .text("3h"))], recording: draft)
+        #expect(changed == .yes)
+        #expect(try scene.live.find(session.token)?.0.expires == scene.now + 7_200, "nobody counted")
+        try scene.keys.reconcile()
+        try scene.live.reconcile()
+        #expect(try scene.live.find(session.token)?.0.expires == scene.now + 10_800)
     }
 
     @Test("a login that was overtaken by a change of its account begins nothing")
