@@ -30,7 +30,7 @@ public enum Server {
         let routes = RouteTable(
             prefix: configuration.prefix,
             Route.open(assertionKeys) + [.time(signedBy: signing.authority)] + sessions.routes + accounts.routes,
-            legacy: try LegacyRoutes(accounts.services, deployment))
+            legacy: LegacyRoutes(services: accounts.services))
         let service = try Service(
             configuration, log: log, signing: signing, meter: meter, replay: replay,
             adminToken: deployment.folder.adminToken, assertionKeys: assertionKeys, once: once,

@@ -382,6 +382,21 @@ class TestUpgrade:
             assert self.log_in(moving, rung)["userId"] == self.NAMES[rung]
         assert "account.upgrade" not in moving.admin("audit", "list", "--json").out
 
+    @pytest.mark.parametrize("rung", ["md5", "hmac-md5-time"])
+    def test_a_new_client_that_sends_the_password_once_moves_a_digest_s_account(self, moving, tmp_path, rung):
+        alice = Person(moving, tmp_path / "alice", rung, app="old")
+        sends = ("login", "--account", rung, "--password-stdin", "--password-login")
+        assert alice.run(*sends, stdin=PASSWORD).returncode == 1, "policy password-login is off"
+        moving.admin("app", "policy", "old", "--set", "password-login=on")
+        assert alice.run(*sends, stdin=PASSWORD + "x").returncode == 1
+        done = alice.run(*sends, stdin=PASSWORD)
+        assert done.returncode == 0, done.err
+        assert alice.calls("/hello")["headers"]["countersign-account"] == str(self.NAMES[rung])
+        alice.logs_in(password=PASSWORD)
+        wait_for_a_whole_minute()
+        assert self.log_in(moving, rung) == {"userId": 0}
+        assert moving.admin("audit", "list", "--json").out.count("account.upgrade") == 1
+
     def test_off_unless_the_policy_says_so(self, moving, tmp_path):
         moving.admin("app", "policy", "old", "--set", "legacy-upgrade=")
         for _ in range(2):

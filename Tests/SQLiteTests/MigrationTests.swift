@@ -56,6 +56,37 @@ import Testing
         #expect(renewed.release == release)
     }
 
+    @Test("what is kept of keyed requests is added up where it was not yet")
+    func keyedRequests() throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("countersign-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let path = folder.appendingPathComponent("countersign.db").path
+        try makeFirst(at: path)
+        let database = try Database(path: path)
+        for step in Migrations.steps[1..<6] { try database.execute(step) }
+        try database.execute(
+            """
+            PRAGMA user_version = 6;
+            INSERT INTO idempotent_request VALUES
+                ('account 1', x'01', x'02', 7, 200, x'', x'0000000000'), ('account 1', x'02', x'02', 7, NULL, NULL, NULL),
+                ('account 2', x'01', x'02', 7, NULL, NULL, NULL), ('release r_1', x'01', x'02', 7, 204, x'00', x'');
+            """)
+        try SQLiteStore(path: path).prepare()
+        let amounts = try database.rows("SELECT owner, keys, bytes FROM idempotent_use ORDER BY owner") {
+            "\($0.text(0)): \($0.integer(1)), \($0.integer(2))"
+        }
+        #expect(
+            amounts == [
+                "account: 3, 5", "account 1: 2, 5", "account 2: 1, 0", "release: 1, 1", "release r_1: 1, 1",
+            ])
+        #expect(try SQLiteStore(path: path).forgetRequests(before: 8, limit: 10) == 4)
+        let left = try database.rows("SELECT owner, keys, bytes FROM idempotent_use ORDER BY owner") {
+            "\($0.text(0)): \($0.integer(1)), \($0.integer(2))"
+        }
+        #expect(left == ["account: 0, 0", "release: 0, 0"])
+    }
+
     @Test("each earlier layout opens, and keeps what it holds")
     func first() throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("countersign-\(UUID().uuidString)")

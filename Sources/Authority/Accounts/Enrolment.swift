@@ -45,14 +45,16 @@ package final class Enrolment: Sendable {
     }
 
     /// Takes an account off the ladder by a registration of the password that its login has just proved; its sessions go on. Nil
-    /// where it is not on the ladder by that any more. Source: decision 0021.
+    /// where it is not on the ladder by that any more, or is locked. Source: decision 0021.
     nonisolated(nonsending) package func upgrade(
         _ account: Account, to registration: StoredRegistration, at now: Int64
     ) async throws(Refusal) -> Account? {
         guard let legacy = account.legacy else { return nil }
         let draft = recording(.accountUpgrade, account.name, account.app)
-        let changed = try await sessions.writer.write { (store) throws(Fault) in
-            try store.change(account.number, if: .legacy(legacy), .upgrade(registration), at: now, recording: draft)
+        let changed = try await sessions.writer.write { (store) throws(Fault) -> AccountChanged in
+            guard try store.account(account.number)?.state == .active else { return .missing }
+            return try store.change(
+                account.number, if: .legacy(legacy), .upgrade(registration), at: now, recording: draft)
         }
         guard case .yes = changed else { return nil }
         var upgraded = account

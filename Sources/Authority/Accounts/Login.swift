@@ -7,7 +7,7 @@ import CountersignWire
 /// Both steps of a login. Each computes for a fraction of a millisecond and reads the store: for a thread that is not a loop's.
 /// Source: docs/protocol.md, "Login".
 package final class Login: Sendable {
-    package let keys: AccountKeys
+    let keys: AccountKeys
     /// A connection of its own, so that no login waits for the writer's disk.
     private let accounts: any AccountStore
     private let pending: PendingLogins

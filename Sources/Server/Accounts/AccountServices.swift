@@ -17,6 +17,13 @@ struct AccountServices: Sendable {
     let replay: ReplayFile
     let sessions: SessionService
     let bearers: BearerSessions
+    let ladder: Ladder
+}
+
+/// What the logins of old clients are judged by.
+struct Ladder: Sendable {
+    let apps: LegacyApps
+    let signIn: LegacySignIn
 }
 
 extension HashingPool {

@@ -8,7 +8,7 @@ final class Accounts {
     let services: AccountServices
     private let keeper: LimitKeeper
 
-    /// Starts the threads that compute.
+    /// Starts the threads that compute, and computes one slow hash.
     init(
         _ settings: LoginSettings, _ deployment: Deployment, _ sessions: SessionService, writer: any StoreWriter,
         replay: ReplayFile, log: EventLog?, clock: any TimeSource = SystemTime()
@@ -24,8 +24,9 @@ final class Accounts {
             steps: try HashingPool(.init(workers: cores, queue: settings.queue, patience: 5_000)),
             passwords: try HashingPool(
                 .init(workers: settings.hashes ?? max(1, cores / 2), queue: settings.hashQueue)),
-            replay: replay, sessions: sessions,
-            bearers: sessions.bearers)
+            replay: replay, sessions: sessions, bearers: sessions.bearers,
+            ladder: Ladder(
+                apps: try LegacyApps(deployment), signIn: try LegacySignIn(keys, reader: sessions.life.reader)))
     }
 
     var routes: [Route] {

@@ -9,15 +9,6 @@ import CountersignWire
 /// are the backend's like any other. Source: docs/protocol.md, "The login ladder".
 struct LegacyRoutes: Sendable {
     let services: AccountServices
-    let apps: LegacyApps
-    let signIn: LegacySignIn
-
-    /// Computes one slow hash.
-    init(_ services: AccountServices, _ deployment: Deployment) throws(Fault) {
-        self.services = services
-        apps = try LegacyApps(deployment)
-        signIn = try LegacySignIn(services.login.keys, reader: services.sessions.life.reader)
-    }
 
     /// What is called, and whose call it is.
     struct Found: Sendable {
@@ -48,9 +39,9 @@ struct LegacyRoutes: Sendable {
         of request: Request, _ release: ReleaseKey?, isSigned: Bool
     ) throws(Refusal) -> LegacyApp? {
         do throws(Fault) {
-            guard isSigned else { return try apps.app(at: LegacyRoutes.host(of: request)) }
+            guard isSigned else { return try services.ladder.apps.app(at: LegacyRoutes.host(of: request)) }
             guard let release else { return nil }
-            return try apps.app(named: release.app)
+            return try services.ladder.apps.app(named: release.app)
         } catch {
             throw Refusal(.unavailable, "legacy login: \(error.message)", retryAfter: 5)
         }
@@ -106,7 +97,9 @@ extension LegacyRoutes {
     ) async throws(Refusal) -> LegacySignIn.Accepted? {
         let accepted: LegacySignIn.Accepted?
         do throws(Refusal) {
-            accepted = try await services.passwords.attempt { () throws(Refusal) in try signIn.judge(attempt, at: now) }
+            accepted = try await services.passwords.attempt { () throws(Refusal) in
+                try services.ladder.signIn.judge(attempt, at: now)
+            }
         } catch {
             // No answer, no guess.
             services.refund(receipt, at: now)

@@ -37,11 +37,12 @@ struct PasswordLoginRoute: Sendable {
             throw Refusal(.unavailable, "release \(release.id): its platform has no name")
         }
         let (receipt, proved) = try await services.guess(.stranger(call.address), account, of: app, at: call.now) {
-            (receipt) throws(Refusal) in (receipt, try await prove(password, of: account, in: app))
+            (receipt) throws(Refusal) in (receipt, try await prove(password, of: account, in: app, at: call.now))
         }
         // A wrong password stays debited: this is where it was guessed.
-        let (holder, credential) = try proved.get()
+        let proof = try proved.get()
         services.refund(receipt, at: call.now)
+        let (holder, credential) = try await settled(proof, at: call.now)
         let login = BearerLogin(
             account: holder.number, app: app, release: release.id, platform: platform, deviceClass: kind,
             deviceName: name.description, credential: credential)
@@ -56,17 +57,51 @@ struct PasswordLoginRoute: Sendable {
         ])
     }
 
-    /// Throws where nothing was tried; a password that was tried and is wrong is a result.
+    /// What a password opened.
+    private enum Proof: Sendable {
+        /// The registration of that credential.
+        case registered(Account, credential: [UInt8])
+        /// The account's rung. It leaves the ladder by this registration.
+        case onLadder(Account, StoredRegistration)
+    }
+
+    /// Throws where nothing was tried; a password that was tried and is wrong is a result. Where the app wants accounts moved off
+    /// the ladder, one that opens no registration is tried on it, whatever the name.
     private func prove(
-        _ password: Secret, of account: AccountName, in app: AppName
-    ) async throws(Refusal) -> Result<(account: Account, credential: [UInt8]), Refusal> {
-        try await services.passwords.attempt { () throws(Refusal) in
+        _ password: Secret, of name: AccountName, in app: AppName, at now: Int64
+    ) async throws(Refusal) -> Result<Proof, Refusal> {
+        let ladderApp = try ladderApp(app)
+        return try await services.passwords.attempt { () throws(Refusal) in
             do throws(Refusal) {
-                return .success(try services.login.prove(password, of: account, in: app))
+                let proved = try services.login.prove(password, of: name, in: app)
+                return .success(.registered(proved.account, credential: proved.credential))
             } catch {
                 guard error.code != .unavailable else { throw error }
-                return .failure(error)
+                guard let ladderApp,
+                    let moved = try services.ladder.signIn.judge(password, of: name, in: ladderApp, at: now)
+                else { return .failure(error) }
+                return .success(.onLadder(moved.account, moved.registration))
             }
+        }
+    }
+
+    private func ladderApp(_ name: AppName) throws(Refusal) -> LegacyApp? {
+        do throws(Fault) {
+            return try services.ladder.apps.app(named: name.description)
+        } catch {
+            throw Refusal(.unavailable, "legacy login: \(error.message)", retryAfter: 5)
+        }
+    }
+
+    /// Off the ladder, where it was on it. Source: decision 0021.
+    private func settled(_ proof: Proof, at now: Int64) async throws(Refusal) -> (account: Account, credential: [UInt8])
+    {
+        switch proof {
+        case .registered(let account, let credential): return (account, credential)
+        case .onLadder(let account, let registration):
+            let upgraded = try await services.enrolment.upgrade(account, to: registration, at: now)
+            guard let upgraded else { throw Login.wrong }
+            return (upgraded, registration.credential)
         }
     }
 }

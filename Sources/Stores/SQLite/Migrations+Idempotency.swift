@@ -1,7 +1,7 @@
 extension Migrations {
     /// What is kept of requests that are done once is added up as it comes and goes, by its scope and by the scope's first word: to
     /// count it at each request would read the table through.
-    static let m006 = """
+    static let m007 = """
         CREATE TABLE idempotent_use (
             owner TEXT PRIMARY KEY,
             keys INTEGER NOT NULL,

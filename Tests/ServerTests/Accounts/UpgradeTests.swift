@@ -15,8 +15,10 @@ import Testing
     private let app: AppName
 
     init() throws {
-        server = try TestServer(policy: ["legacy-login=on", "legacy-upgrade=on"])
-        signIn = try LegacySignIn(server.accounts.services.login.keys, reader: server.deployment.store)
+        server = try TestServer(policy: [
+            "legacy-login=on", "legacy-upgrade=on", "legacy-salt=s", "legacy-key=k", "password-login=on",
+        ])
+        signIn = server.accounts.services.ladder.signIn
         app = try #require(AppName("demo"))
     }
 
@@ -44,6 +46,9 @@ import Testing
         var bob = try TestClient(server, "bob", "pw")
         bob.stretching = .standard
         let enrolment = server.accounts.services.enrolment
+        try server.change(name, .lock)
+        #expect(try await enrolment.upgrade(accepted.account, to: registration, at: server.clock.now) == nil)
+        try server.change(name, .unlock)
         let upgraded = try await enrolment.upgrade(accepted.account, to: registration, at: server.clock.now)
         #expect(upgraded?.userID == accepted.account.userID && upgraded?.legacy == nil)
         #expect(try server.deployment.store.account(accepted.account.number) == upgraded)
@@ -51,6 +56,39 @@ import Testing
         #expect(try logIn(name, "cHc=", at: .form) == nil)
         let again = try await enrolment.upgrade(accepted.account, to: registration, at: server.clock.now)
         #expect(again == nil, "what the login proved is gone")
+    }
+
+    private func send(_ name: String, _ password: String) async throws -> TestServer.Reply {
+        let device: JSONValue = ["class": "desktop", "name": "browser"]
+        return try await server.call(
+            "login/password", ["account": .string(name), "password": .string(password), "device": device])
+    }
+
+    @Test("a password that is sent opens any rung, and moves its account", arguments: Rung.allCases)
+    func movesBySentPassword(_ rung: Rung) async throws {
+        let name = try add("bob", on: rung)
+        let (wrong, nobody) = (try await send("bob", "px"), try await send("nobody", "pw"))
+        #expect(wrong.status == 401 && wrong.body == nobody.body)
+        #expect(try server.deployment.store.account(name, of: app)?.legacy?.rung == rung)
+        let reply = try await send("bob", "pw")
+        #expect(reply.status == 200 && reply["token"]?.hasPrefix("b_") == true)
+        #expect(try server.deployment.store.account(name, of: app)?.legacy == nil)
+        var bob = try TestClient(server, "bob", "pw")
+        bob.stretching = .standard
+        #expect(try await bob.logIn().status == 200)
+        #expect(try await send("bob", "pw").status == 200, "by its registration now")
+        #expect(try await send("bob", "px").status == 401)
+    }
+
+    @Test("a sent password opens no rung of a locked account, nor where the app does not want it")
+    func staysThoughSent() async throws {
+        let name = try add("bob", on: .md5)
+        try server.change(name, .lock)
+        #expect(try await send("bob", "pw")["code"] == "wrong-credentials")
+        try server.change(name, .unlock)
+        try server.deployment.setPolicy(["legacy-upgrade=off"], of: app)
+        #expect(try await send("bob", "pw")["code"] == "wrong-credentials")
+        #expect(try server.deployment.store.account(name, of: app)?.legacy?.rung == .md5)
     }
 
     @Test("a digest, and an app that does not want it, give no registration")

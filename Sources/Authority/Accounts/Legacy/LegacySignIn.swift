@@ -55,8 +55,14 @@ package struct LegacySignIn: Sendable {
     /// Nil for whoever is not let in: a wrong password, another door's rung, an account that is locked, gone, or off the ladder, and
     /// a name without an account. `now` is whole Unix seconds.
     package func judge(_ attempt: LegacyAttempt, at now: Int64) throws(Refusal) -> Accepted? {
+        try LegacySignIn.refusing { () throws(LegacyLoginFault) in try accepted(attempt, at: now) }
+    }
+
+    private static func refusing<Verdict>(
+        _ judge: () throws(LegacyLoginFault) -> Verdict
+    ) throws(Refusal) -> Verdict {
         do throws(LegacyLoginFault) {
-            return try accepted(attempt, at: now)
+            return try judge()
         } catch {
             switch error {
             case .outOfMemory: throw Refusal(.unavailable, "no memory for a password hash", retryAfter: 1)
@@ -67,11 +73,8 @@ package struct LegacySignIn: Sendable {
 
     private func accepted(_ attempt: LegacyAttempt, at now: Int64) throws(LegacyLoginFault) -> Accepted? {
         let account = try find(attempt)
-        var stored: LegacyLogin.Stored?
-        if let account, let credential = account.legacy {
-            stored = LegacyLogin.Stored(LegacyAccountID(app: account.app, name: account.name), credential)
-        }
-        let verdict = try judge.judge(attempt.password, at: attempt.door, of: stored, attempt.app.ladder, at: now)
+        let verdict = try judge.judge(
+            attempt.password, at: attempt.door, of: account?.storedLegacy, attempt.app.ladder, at: now)
         guard verdict != .refused, let account, account.state == .active, let credential = account.legacy,
             account.userID != nil
         else { return nil }
@@ -80,6 +83,41 @@ package struct LegacySignIn: Sendable {
         return Accepted(
             account: account, rung: credential.rung, use: use,
             registration: registration(of: account, by: attempt, on: credential.rung))
+    }
+
+    /// The account and its registration, where the password itself was sent and opens its rung, whichever that is; nil for whoever
+    /// is not let in, and where the app does not want its accounts moved. Computes one slow hash for every name, and another
+    /// where the password is right.
+    package func judge(
+        _ password: Secret, of name: AccountName, in app: LegacyApp, at now: Int64
+    ) throws(Refusal) -> (account: Account, registration: StoredRegistration)? {
+        guard app.policy.legacyUpgrade == .allowed else { return nil }
+        let account = try Login.reading { () throws(Fault) in try reader.account(name, of: app.name) }
+        guard
+            try LegacySignIn.refusing({ () throws(LegacyLoginFault) in
+                try opens(password, account?.storedLegacy, app.ladder, at: now)
+            }), let account, account.state == .active
+        else { return nil }
+        return (try? keys.register(password, of: name, in: app.name)).map { (account, $0) }
+    }
+
+    /// The doors of digests and of the minute are both tried, so that the time does not tell which rung an account is on, or that it
+    /// is on one. A minute's value that never travelled need not be spent.
+    private func opens(
+        _ password: Secret, _ stored: LegacyLogin.Stored?, _ settings: LadderSettings, at now: Int64
+    ) throws(LegacyLoginFault) -> Bool {
+        let rung = stored?.credential.rung
+        let slowRung = rung.flatMap { $0.door == .minute ? nil : $0 } ?? .md5
+        var isOpened = false
+        for rung in [slowRung, .hmacMD5Time] {
+            // Where the app lacks the rung's salt or key nothing opens it.
+            let sent = try? LoginLadder.sent(
+                try LoginLadder.kept(password, on: rung, settings), on: rung, settings, at: now)
+            let field = (sent ?? Secret(random: 16)).withExposedBytes { PasswordField($0) }
+            let verdict = try judge.judge(field, at: rung.door, of: stored, settings, at: now)
+            if verdict != .refused { isOpened = true }
+        }
+        return isOpened
     }
 
     /// Computes OPAQUE's slow hash as its client does. Nil, too, for a password that OPAQUE does not take, such as one that is not
@@ -99,5 +137,12 @@ package struct LegacySignIn: Sendable {
         } catch {
             throw .fault(error)
         }
+    }
+}
+
+extension Account {
+    /// What its rung is judged by; nil for an account that is on none.
+    fileprivate var storedLegacy: LegacyLogin.Stored? {
+        legacy.map { LegacyLogin.Stored(LegacyAccountID(app: app, name: name), $0) }
     }
 }
