@@ -40,6 +40,11 @@ import Testing
         let point = try #require(P256Point(bytes(Self.signing)))
         #expect(point.isOnCurve)
         #expect(point.verify(signature.span, of: message.span) == .equal)
+        let prepared = try point.verifyingKey()
+        #expect(prepared.verify(signature.span, of: message.span) == .equal && prepared.algorithm == .ecdsaP256)
+        let der = prepared.der
+        let read = try PublicKey(der: der.span)
+        #expect(read.der == der, "it is written as OpenSSL writes it")
         #expect(point.verify(signature.span, of: Array("sampler".utf8).span) == .different)
         for index in signature.indices {
             var changed = signature
@@ -70,6 +75,7 @@ import Testing
     func refuses(_ text: String) throws {
         let point = try #require(P256Point(bytes(text)))
         #expect(!point.isOnCurve)
+        #expect(throws: KeyProblem.self) { try point.verifyingKey() }
         let key = try AgreementKey()
         #expect(throws: KeyProblem.self) { try key.sharedSecret(with: point) }
     }

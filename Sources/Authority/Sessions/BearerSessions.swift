@@ -62,7 +62,7 @@ package final class BearerSessions: Sendable {
         _ loginToken: LoginToken, of app: AppName, by release: KeyID?, _ policy: Policy, _ habit: BearerRenewal.Habit,
         at now: Int64
     ) async throws(Refusal) -> BearerGrant {
-        guard let id = loginToken.session else { throw BearerSessions.noSession }
+        guard let id = loginToken.session, try isKnown(id) else { throw BearerSessions.noSession }
         let renewal = BearerRenewal(
             presented: loginToken, release: release, habit: habit, lifetime: policy.tokenLifetime,
             idle: policy.sessionIdle, now: now, key: key)
@@ -78,6 +78,15 @@ package final class BearerSessions: Sendable {
             live.take([session])
             throw Refusal(.sessionEnded, "the session ended: \(end.reason.rawValue)")
         case .none: throw BearerSessions.noSession
+        }
+    }
+
+    /// Anybody may send login tokens by the thousand: only those that could be somebody's take a place in the writer's line.
+    private func isKnown(_ id: SessionID) throws(Refusal) -> Bool {
+        do throws(Fault) {
+            return try live.knows(id)
+        } catch {
+            throw Refusal(.unavailable, "sessions: \(error.message)", retryAfter: 5)
         }
     }
 

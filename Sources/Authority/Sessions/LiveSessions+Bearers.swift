@@ -24,6 +24,12 @@ extension LiveSessions {
         return entry.session
     }
 
+    /// Whether there is such a session, over or not: what is made up is told from it without waiting for the writer.
+    func knows(_ id: SessionID) throws(Fault) -> Bool {
+        try follow()
+        return shard(of: id).find(id) != nil
+    }
+
     /// Which epoch a use of this session confirms. A bearer's token that was renewed meanwhile confirms nothing.
     func offeredEpoch(of session: Session) -> UInt32? {
         guard session.kind == .bearer else { return session.epoch }

@@ -29,10 +29,13 @@ package struct P256Point: Sendable, Hashable {
         self = point
     }
 
+    /// The same as a key that is prepared for many signatures; throws where the point is not on the curve.
+    package func verifyingKey() throws(KeyProblem) -> PublicKey { try PublicKey(self) }
+
     package var isOnCurve: Bool { EVPKey(self) != nil }
 
     /// Whether `signature`, r ‖ s in 64 bytes, is one of `message` under ecdsa-p256-sha256. Under a point that is not on the
-    /// curve none is. For a key that is used once; one that is kept is prepared as a ``PublicKey``.
+    /// curve none is. For a key that is used once; one that is kept is ``verifyingKey()``.
     package func verify(_ signature: Span<UInt8>, of message: Span<UInt8>) -> ConstantTime.Verdict {
         guard let key = EVPKey(self) else { return .different }
         return ECDSA.verifyOnce(signature, of: message, under: key)

@@ -40,6 +40,14 @@ package final class PublicKey: Sendable {
         try self.init(der: (Ed25519.publicPrefix + bytes).span, algorithm: .ed25519)
     }
 
+    /// A key on P-256 for ecdsa-p256-sha256; throws where the point is not on the curve.
+    init(_ point: P256Point) throws(KeyProblem) {
+        guard let key = EVPKey(point) else { throw KeyProblem("a point on P-256") }
+        algorithm = .ecdsaP256
+        der = point.subjectPublicKeyInfo
+        verifier = .ecdsa(try ECDSA(.p256, key, .verify))
+    }
+
     init(_ key: EVPKey, _ wanted: KeyAlgorithm?) throws(KeyProblem) {
         let algorithm = try PublicKey.algorithm(of: key, wanted)
         try key.check()

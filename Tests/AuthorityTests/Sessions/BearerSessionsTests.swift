@@ -190,6 +190,15 @@ import Testing
         #expect(try scene.base.row(first.session).end?.reason == .replaced)
     }
 
+    @Test("a login token that nobody has takes no place in the writer's line")
+    func madeUp() async throws {
+        let scene = try BearerScene()
+        let grant = try await scene.open()
+        scene.base.writer.stop()
+        #expect(try await scene.refusalOfRenewal(LoginToken(random: SystemRandom()))?.code == .sessionEnded)
+        #expect(try await scene.refusalOfRenewal(grant.loginToken)?.code == .unavailable, "one that somebody has does")
+    }
+
     @Test("an account that is locked, or whose password was set anew, gets no session")
     func accountChanged() async throws {
         let scene = try BearerScene()
