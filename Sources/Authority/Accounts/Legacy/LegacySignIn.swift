@@ -34,11 +34,11 @@ package struct LegacySignIn: Sendable {
     }
 
     private let judge: LegacyLogin
-    private let reader: any AccountStore
+    private let names: EvenLookUp
 
     /// `reader` is a connection for reading. Computes one slow hash.
     package init(_ deployment: Deployment, reader: any AccountStore) throws(Fault) {
-        self.reader = reader
+        names = EvenLookUp(reader)
         do throws(PasswordHash.OutOfMemory) {
             judge = try LegacyLogin(masterKey: deployment.masterKey, cost: .standard)
         } catch {
@@ -61,6 +61,9 @@ package struct LegacySignIn: Sendable {
 
     private func accepted(_ attempt: LegacyAttempt, at now: Int64) throws(LegacyLoginFault) -> Accepted? {
         let account = try find(attempt)
+        #if DEBUG
+            if PlantedFault.earlyReturn, account == nil { return nil }
+        #endif
         var stored: LegacyLogin.Stored?
         if let account, let credential = account.legacy {
             stored = LegacyLogin.Stored(LegacyAccountID(app: account.app, name: account.name), credential)
@@ -78,7 +81,7 @@ package struct LegacySignIn: Sendable {
     /// A name that no account can have is looked up as well, under the one that stands in for it.
     private func find(_ attempt: LegacyAttempt) throws(LegacyLoginFault) -> Account? {
         do throws(Fault) {
-            let found = try reader.account(attempt.counted, of: attempt.app.name)
+            let found = try names.account(attempt.counted, of: attempt.app.name)
             return attempt.name == nil ? nil : found
         } catch {
             throw .fault(error)
