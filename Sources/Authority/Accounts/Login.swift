@@ -11,20 +11,19 @@ package final class Login: Sendable {
     /// A connection of its own, so that no login waits for the writer's disk.
     private let accounts: any AccountStore
     private let pending: PendingLogins
-    /// A name that no account has: random.
-    private let nobody = try? AccountName(normalizing: "nobody \(Hex.encode(SystemRandom().bytes(16).span))")
-    private let somebody = Somebody()
+    private let names: EvenLookUp
 
     package init(_ keys: AccountKeys, reading accounts: any AccountStore, pending: PendingLogins) {
         self.keys = keys
         self.accounts = accounts
+        names = EvenLookUp(accounts)
         self.pending = pending
     }
 
     /// Whether the account knows the start's device. Names without an account are asked about all the same.
     package func knows(_ start: LoginStart) throws(Refusal) -> Bool {
         try Login.reading { () throws(Fault) in
-            let account = try account(start.binding.account, of: start.app)
+            let account = try names.account(start.binding.account, of: start.app)
             return try accounts.knownDevice(start.binding.device.id, of: account?.number ?? 0) != nil
         }
     }
@@ -90,20 +89,9 @@ package final class Login: Sendable {
     }
 
     func record(of name: AccountName, in app: AppName) throws(Fault) -> Found {
-        let account = try account(name, of: app)
+        let account = try names.account(name, of: app)
         let (record, credential) = try keys.record(of: account, named: name, in: app)
         return Found(account: account, record: record, credential: credential)
-    }
-
-    /// The account of that name. Whether there is one or not, one look-up by name finds and one misses, so that both take as
-    /// long: where this one finds, the other is for a name that nobody has; where it misses, for one that somebody has.
-    private func account(_ name: AccountName, of app: AppName) throws(Fault) -> Account? {
-        if let account = try accounts.account(name, of: app) {
-            _ = try nobody.map { (name) throws(Fault) in try accounts.account(name, of: app) }
-            return account
-        }
-        if let (name, app) = try somebody.find(in: accounts) { _ = try accounts.account(name, of: app) }
-        return nil
     }
 
     static func reading<Result>(_ body: () throws(Fault) -> Result) throws(Refusal) -> Result {
@@ -123,19 +111,5 @@ extension PendingLogin.Holder {
         case .stranger(let address): self = .address(address)
         case .knownDevice(let device): self = .device(start.binding.account.bytes + [0] + device)
         }
-    }
-}
-
-/// An account that is there: the first, since rows stay. Safe to share: what was found is kept under the lock.
-private final class Somebody: @unchecked Sendable {
-    private let monitor = Monitor()
-    private var found: (name: AccountName, app: AppName)?
-
-    /// Nil while there are no accounts at all, and so nobody to be told from nobody.
-    func find(in accounts: any AccountStore) throws(Fault) -> (name: AccountName, app: AppName)? {
-        if let found = monitor.hold({ found }) { return found }
-        guard let first = try accounts.account(1) else { return nil }
-        monitor.hold { found = (first.name, first.app) }
-        return (first.name, first.app)
     }
 }

@@ -39,12 +39,12 @@ package struct LegacySignIn: Sendable {
 
     private let keys: AccountKeys
     private let judge: LegacyLogin
-    private let reader: any AccountStore
+    private let names: EvenLookUp
 
     /// `reader` is a connection for reading. Computes one slow hash.
     package init(_ keys: AccountKeys, reader: any AccountStore) throws(Fault) {
         self.keys = keys
-        self.reader = reader
+        names = EvenLookUp(reader)
         do throws(PasswordHash.OutOfMemory) {
             judge = try LegacyLogin(masterKey: keys.deployment.masterKey, cost: .standard)
         } catch {
@@ -73,6 +73,9 @@ package struct LegacySignIn: Sendable {
 
     private func accepted(_ attempt: LegacyAttempt, at now: Int64) throws(LegacyLoginFault) -> Accepted? {
         let account = try find(attempt)
+        #if DEBUG
+            if PlantedFault.earlyReturn, account == nil { return nil }
+        #endif
         let verdict = try judge.judge(
             attempt.password, at: attempt.door, of: account?.storedLegacy, attempt.app.ladder, at: now)
         guard verdict != .refused, let account, account.state == .active, let credential = account.legacy,
@@ -92,7 +95,7 @@ package struct LegacySignIn: Sendable {
         _ password: Secret, of name: AccountName, in app: LegacyApp, at now: Int64
     ) throws(Refusal) -> (account: Account, registration: StoredRegistration)? {
         guard app.policy.legacyUpgrade == .allowed else { return nil }
-        let account = try Login.reading { () throws(Fault) in try reader.account(name, of: app.name) }
+        let account = try Login.reading { () throws(Fault) in try names.account(name, of: app.name) }
         guard
             try LegacySignIn.refusing({ () throws(LegacyLoginFault) in
                 try opens(password, account?.storedLegacy, app.ladder, at: now)
@@ -132,7 +135,7 @@ package struct LegacySignIn: Sendable {
     /// A name that no account can have is looked up as well, under the one that stands in for it.
     private func find(_ attempt: LegacyAttempt) throws(LegacyLoginFault) -> Account? {
         do throws(Fault) {
-            let found = try reader.account(attempt.counted, of: attempt.app.name)
+            let found = try names.account(attempt.counted, of: attempt.app.name)
             return attempt.name == nil ? nil : found
         } catch {
             throw .fault(error)
