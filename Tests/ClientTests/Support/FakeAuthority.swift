@@ -185,7 +185,7 @@ actor FakeAuthority {
         let sum = keys.finish.authenticate((transcript + signature).span)
         let device = start.binding.device
         guard sum.indices.map({ sum[$0] }) == mac,
-            try device.signingKey.verifyingKey().verify(signature.span, of: transcript.span) == .equal
+            device.signingKey.verify(signature.span, of: transcript.span) == .equal
         else { return try refuse("wrong-credentials", draft) }
         let session = try FakeSession(root: keys.root, device: device, at: now)
         self.session = session
@@ -212,7 +212,7 @@ actor FakeAuthority {
         let epoch = token.epoch
         let known = session.epoch(named: KeyID(token))
         guard known.map({ session.authenticates(mac, transcript, under: $0) }) ?? true,
-            try session.device.signingKey.verifyingKey().verify(signature.span, of: transcript.span) == .equal
+            session.device.signingKey.verify(signature.span, of: transcript.span) == .equal
         else { return try refuse("bad-signature", draft) }
         // Fresh, and each is taken once.
         guard abs(Int64(seconds) - now) <= 60 else {
