@@ -3,23 +3,19 @@ was signed before is accepted. The other boot id is a file, bind-mounted in a mo
 
 import json
 import signal
-import subprocess
 import time
 import uuid
 
 import pytest
 
+from failing import needs_mounts
 from gateway import Gateway
 
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 MOUNT = ("unshare", "-m", "sh", "-c", f'mount --bind "$0" {BOOT_ID} && exec "$@"')
 
 
-def can_mount() -> bool:
-    return subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode == 0
-
-
-@pytest.mark.skipif(not can_mount(), reason="no right to make a mount namespace")
+@needs_mounts
 @pytest.mark.parametrize("is_lost", [False, True], ids=["the file survives", "the file is lost"])
 def test_nothing_from_before_is_accepted(tmp_path, is_lost):
     boots = [tmp_path / "boot-1", tmp_path / "boot-2"]
