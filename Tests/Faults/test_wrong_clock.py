@@ -75,20 +75,23 @@ def sessions(tmp_path_factory):
         yield running
 
 
-@pytest.mark.parametrize("shift", SHIFTS)
-def test_a_session_from_its_first_login_to_its_end(sessions, tmp_path, shift):
-    """Under one wrong clock: sign-up, login, calls, a renewal, another password and the end go as under the right one."""
-    alice = Person(sessions, tmp_path / "alice", f"alice{SHIFTS[shift]}")
-    alice.prefix = ("faketime", "-f", shift)
-    alice.signs_up().logs_in()
-    for epoch in range(2):
-        assert alice.calls("/hello")["headers"]["countersign-account"] == alice.name
-        assert alice.status("--offline")["epoch"] == epoch
+def test_sessions_from_their_first_login_to_their_end(sessions, tmp_path):
+    """Seven people, each under a wrong clock: sign-up, login, calls, a renewal, another password and the end go as under the right one."""
+    people = []
+    for shift, seconds in SHIFTS.items():
+        person = Person(sessions, tmp_path / f"person{seconds}", f"person{seconds}")
+        person.prefix = ("faketime", "-f", shift)
+        people.append(person.signs_up().logs_in())
+    for turn in range(2):
+        for person in people:
+            assert person.calls("/hello")["headers"]["countersign-account"] == person.name
+            assert person.status("--offline")["epoch"] >= turn, "its token had run out"
         time.sleep(3.1)
-    done = alice.run("password", "--password-stdin", stdin=f"{PASSWORD}\nanother\n")
-    assert done.returncode == 0, done.err
-    assert alice.status()["signed_in"]
-    assert alice.run("logout").returncode == 0 and not alice.status()["signed_in"]
+    for person in people:
+        done = person.run("password", "--password-stdin", stdin=f"{PASSWORD}\nanother\n")
+        assert done.returncode == 0, done.err
+        assert person.status()["signed_in"]
+        assert person.run("logout").returncode == 0 and not person.status()["signed_in"]
 
 
 def test_a_clock_that_jumps_under_a_session(sessions, tmp_path):
