@@ -7,8 +7,9 @@ package enum ProcessMemory {
     /// same user, and no crash report shows any of it. Call once, before there are secrets.
     ///
     /// The limit on core files does not reach a handler that the kernel pipes cores to; that the process cannot be dumped does.
-    /// Swift's crash reports print what registers point to, into whatever takes the standard error, and then wait at a prompt:
-    /// so crashes end the process as they do in C, unless whoever starts it asks for reports by SWIFT_BACKTRACE.
+    /// Swift's crash reports print what registers point to, into whatever takes the standard error, and a signal that was sent by
+    /// somebody does not end the process then: so crashes end it as they do in C, unless whoever starts it asks for reports
+    /// by SWIFT_BACKTRACE.
     ///
     /// Source: prctl(2), PR_SET_DUMPABLE; core(5); the Swift runtime's Backtracing.rst.
     package static func keepPrivate() {
