@@ -29,8 +29,11 @@ def find(secrets: dict[str, bytes], place: str, content: bytes) -> list[str]:
             for spelling, text in spellings(secret).items() if text in content]
 
 
+PIECE = 1 << 16
+
+
 def memory(process: int) -> bytes:
-    """What a core of the process would hold: everything that it can write to. For root, or the process's parent."""
+    """What a core of the process would hold: everything that it can write to, without what was never written. For root."""
     found = bytearray()
     with open(f"/proc/{process}/maps", encoding="ascii") as maps, open(f"/proc/{process}/mem", "rb", buffering=0) as file:
         for line in maps:
@@ -41,12 +44,13 @@ def memory(process: int) -> bytes:
             while start < end:
                 file.seek(start)
                 try:
-                    part = file.read(min(end - start, 1 << 24))
+                    part = file.read(min(end - start, PIECE))
                 except OSError:  # A guard page, or one that went meanwhile.
                     part = b""
                 if not part:
                     break
-                found += part
+                if part != bytes(len(part)):
+                    found += part
                 start += len(part)
     return bytes(found)
 
