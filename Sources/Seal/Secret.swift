@@ -4,7 +4,7 @@ import CSodium
 ///
 /// The bytes live on the heap behind a class because a struct cannot wipe its inline storage when it dies. They are
 /// never changed after `init`, which is what makes sharing them between threads sound. They are not locked in memory
-/// one by one (locks are per page and do not nest); the process turns its core dumps off instead.
+/// one by one (locks are per page and do not nest); ``ProcessMemory`` keeps all of it from core files instead.
 package final class Secret: @unchecked Sendable, CustomStringConvertible, CustomReflectable {
     private let start: UnsafeMutableRawPointer
     package let count: Int

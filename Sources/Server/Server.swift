@@ -12,7 +12,6 @@ public enum Server {
     /// Serves until told to stop; returns once drained. Call from the main thread, which takes the signals.
     package static func run(_ configuration: Configuration, environment: [String: String]) throws(Fault) {
         Signals.block()
-        forbidCoreDumps()
         let deployment = try configuration.openDeployment(absence: .makesOne, environment: environment)
         defer { deployment.store.close() }
         let keys = try LiveKeys(deployment)
@@ -112,11 +111,5 @@ public enum Server {
     /// What fails while serving is logged, and tried again at the next turn; requests fail closed meanwhile.
     private static func attempt(_ log: EventLog?, _ what: String, _ body: () throws(Fault) -> Void) {
         do throws(Fault) { try body() } catch { log?.note(what, error.message) }
-    }
-
-    /// A core file would hold every secret in memory.
-    private static func forbidCoreDumps() {
-        var none = rlimit(rlim_cur: 0, rlim_max: 0)
-        setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &none)
     }
 }

@@ -89,6 +89,9 @@ import Testing
             return
         }
         #expect(wait == 10_000)
+        // And who waits for as long as he was told is let in, and after a span has all of it again.
+        #expect(table.allows("bob", at: 1_000 + wait))
+        for _ in 0..<5 { #expect(table.allows("bob", at: 1_000 + wait + 60_000)) }
     }
 
     @Test("exact, however many threads count at once")

@@ -10,7 +10,6 @@ import time
 import pytest
 
 from gateway import Gateway
-from wire import Connection
 
 ELEMENT = bytes.fromhex("e2f2ae0a6abc4e71a884a961c500515f58e30b6aa582dd8db6a65945e08d2d76")
 MIB = 1 << 20
@@ -41,10 +40,10 @@ def storm(tmp_path):
     return make
 
 
-def all_at_once(gateway: Gateway, key) -> list:
-    """The answers to a thousand starts, each on a connection of its own, sent before any answer is read."""
-    connections = [Connection(gateway.port, timeout=60) for _ in range(LOGINS)]
-    requests = [start(key, f"user{number}") for number in range(LOGINS)]
+def all_at_once(gateway: Gateway, key, request=start) -> list:
+    """The answers to a thousand requests, each on a connection of its own, sent before any answer is read."""
+    connections = [gateway.connect(timeout=60) for _ in range(LOGINS)]
+    requests = [request(key, f"user{number}") for number in range(LOGINS)]
     for connection, request in zip(connections, requests):
         connection.send(request)
     answers, waiting = [], selectors.DefaultSelector()
@@ -113,7 +112,7 @@ class Requests:
         return sorted(self.times)[len(self.times) * 99 // 100] * 1000
 
 
-def test_a_storm_is_answered_and_requests_go_on(storm):
+def test_a_storm_is_answered_and_requests_go_on(storm, note):
     with storm() as gateway:
         key = gateway.add_release()
         idle = Requests(gateway, key)
@@ -127,7 +126,7 @@ def test_a_storm_is_answered_and_requests_go_on(storm):
         answers = from_elsewhere(gateway, key)
         took = time.monotonic() - began
         stormy = busy.stop()
-        grown = gateway.rss() - before
+        grown = gateway.most_rss() - before
         served = [answer for answer in answers if answer.status == 200]
         # On a machine that is busy with other things some wait too long, and are told when to come back.
         assert all(answer.status == 503 and answer.get("retry-after") for answer in answers if answer.status != 200)
@@ -138,8 +137,34 @@ def test_a_storm_is_answered_and_requests_go_on(storm):
         assert len(busy.times) > 20, "hardly any request came through"
         # The connections' own buffers, and 2 KiB for each login that is begun.
         assert grown < 64 * MIB, f"{grown / MIB:.0f} MiB more"
-        print(f"measured: {len(served)} of {LOGINS} logins begun at once in {took:.2f} s, {grown / MIB:.1f} MiB more; signed requests' 99th "
+        note(f"{len(served)} of {LOGINS} logins begun at once in {took:.2f} s, {grown / MIB:.1f} MiB more; signed requests' 99th "
               f"percentile {calm:.2f} ms idle, {stormy:.2f} ms in the storm")
+
+
+def password(key, name: str) -> bytes:
+    body = {"account": name, "password": "a wrong one", "device": {"class": "phone", "name": "storm"}}
+    return key.request("POST", PREFIX + "login/password", json.dumps(body).encode())
+
+
+def test_passwords_are_hashed_in_bounded_memory(tmp_path, note):
+    """A thousand at once, each of which takes 19 MiB to hash: as set, by default, one for every two cores is hashed at a time, 32 wait,
+    and the rest are told when to come back."""
+    unlimited = [part for kind in ("account", "address") for part in (f"--login-{kind}", "1000000/1s")]
+    with Gateway(tmp_path, *unlimited) as gateway:
+        gateway.add_app(password_login="on")
+        key = gateway.add_release()
+        before = gateway.rss()
+        answers = all_at_once(gateway, key, password)
+        grown = gateway.most_rss() - before
+    tried = [answer for answer in answers if answer.status == 401]
+    turned_away = [answer for answer in answers if answer.status == 503 and int(answer.get("retry-after")) >= 1]
+    # On a machine that is busy with other things some of those who waited are turned away, too.
+    assert len(tried) + len(turned_away) == LOGINS and len(tried) >= 5 and turned_away
+    assert {json.loads(answer.body)["code"] for answer in tried} == {"wrong-credentials"}
+    at_once = max(1, (os.cpu_count() or 1) // 2)
+    # Beside the hashes: TLS and buffers of a thousand connections, 128 KiB each at most.
+    assert grown < at_once * 20 * MIB + 128 * MIB, f"{grown / MIB:.0f} MiB more"
+    note(f"{LOGINS} passwords at once: {len(tried)} hashed, {len(turned_away)} turned away, {grown / MIB:.0f} MiB more at the most")
 
 
 def test_a_full_line_turns_away_with_a_time_and_debits_nothing(storm):

@@ -9,6 +9,7 @@ import subprocess
 
 import pytest
 
+from failing import needs_mounts
 from gateway import Gateway, run
 
 
@@ -147,14 +148,7 @@ def mount(kind: str, *options: str) -> tuple[str, ...]:
     return ("unshare", "-m", "sh", "-c", f'{kind} && exec "$@"', *options)
 
 
-def can_mount() -> bool:
-    return subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode == 0
-
-
-needs_mount = pytest.mark.skipif(not can_mount(), reason="no right to make a mount namespace")
-
-
-@needs_mount
+@needs_mounts
 def test_a_read_only_data_folder(used):
     before = fingerprint(used.data)
     command = mount('mount --bind "$0" "$0" && mount -o remount,ro,bind "$0"', str(used.data))
@@ -166,7 +160,7 @@ def test_a_read_only_data_folder(used):
     still_serves(used)
 
 
-@needs_mount
+@needs_mounts
 def test_a_full_disk(tmp_path):
     """A file system of 8 MiB is filled while it serves: no crash, no acceptance that could be replayed, and recovery."""
     gateway = Gateway(tmp_path)

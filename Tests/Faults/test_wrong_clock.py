@@ -9,6 +9,7 @@ import time
 import pytest
 
 from gateway import Gateway, run
+from person import PASSWORD, Person
 from wire import Closed, Reader
 
 SHIFTS = {"+1s": 1, "-1s": -1, "+5m": 300, "-5m": -300, "+1h": 3600, "-1h": -3600, "-1d": -86_400}
@@ -64,6 +65,46 @@ def test_it_learns_and_is_let_in(place, tmp_path, shift):
         # It is kept: the next call is right at once.
         assert client(path + "2").returncode == 0
         assert codes(place, path + "2", 1) == ["ok"]
+
+
+@pytest.fixture(scope="module")
+def sessions(tmp_path_factory):
+    """Sessions whose tokens run out after three seconds."""
+    with Gateway(tmp_path_factory.mktemp("sessions"), "--tls", "off") as running:
+        running.add_app("demo", registration="open", token_lifetime="3s", slots="unlimited")
+        yield running
+
+
+def test_sessions_from_their_first_login_to_their_end(sessions, tmp_path):
+    """Seven people, each under a wrong clock: sign-up, login, calls, a renewal, another password and the end go as under the right one."""
+    people = []
+    for shift, seconds in SHIFTS.items():
+        person = Person(sessions, tmp_path / f"person{seconds}", f"person{seconds}")
+        person.prefix = ("faketime", "-f", shift)
+        people.append(person.signs_up().logs_in())
+    for turn in range(2):
+        for person in people:
+            assert person.calls("/hello")["headers"]["countersign-account"] == person.name
+            assert person.status("--offline")["epoch"] >= turn, "its token had run out"
+        time.sleep(3.1)
+    for person in people:
+        done = person.run("password", "--password-stdin", stdin=f"{PASSWORD}\nanother\n")
+        assert done.returncode == 0, done.err
+        assert person.status()["signed_in"]
+        assert person.run("logout").returncode == 0 and not person.status()["signed_in"]
+
+
+def test_a_clock_that_jumps_under_a_session(sessions, tmp_path):
+    """Signed in under the right clock, then called under each of the others, one after the other: the session is never lost."""
+    alice = Person(sessions, tmp_path / "alice", "jumping").signs_up().logs_in()
+    session = alice.status()["session"]
+    for shift in ("+1h", "-1d", "+5m", "-1s", "+0"):
+        alice.prefix = ("faketime", "-f", shift)
+        time.sleep(3.1)
+        done = alice.run("request", "/hello")
+        assert done.returncode == 0, (shift, done.err)
+        assert alice.status()["session"] == session
+    assert alice.status("--offline")["epoch"] >= 5, "each call found its token run out"
 
 
 def test_what_may_have_been_done_is_not_sent_again(place, tmp_path):

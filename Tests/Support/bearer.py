@@ -18,9 +18,10 @@ def add_app(gateway: Gateway, accounts: int) -> None:
         gateway.admin("account", "add", "demo", name, "--password-stdin", stdin=f"password of {name}\n")
 
 
-def login(gateway: Gateway, name: str) -> bytes:
+def login(gateway: Gateway, name: str, **options) -> bytes:
     body = json.dumps({"account": name, "password": f"password of {name}", "device": DEVICE}).encode()
-    return gateway.key.request("POST", f"{PREFIX}/login/password", body, fields=[("content-type", "application/json")])
+    return gateway.key.request("POST", f"{PREFIX}/login/password", body, fields=[("content-type", "application/json")],
+                               **options)
 
 
 def bearing(gateway: Gateway, token: str, method: str = "GET", path: str = "/session") -> bytes:

@@ -1,7 +1,8 @@
 """A disk that loses what was not made durable: rebuilds files from a traced run's writes.
 
 strace tells, in order, what a program wrote where and which fsync came back. A write counts as on the disk once an fsync of its
-file, begun after it, has come back; a new file once an fsync of its folder has. All else is lost, or, torn, there in part.
+file, begun after it, has come back; a new file once an fsync of its folder has. All else is lost, or, torn, there in part. What a
+program says of it, on its standard output or over TCP, is told in between. Only files with `.db` in their name are rebuilt.
 """
 
 import dataclasses
@@ -10,7 +11,7 @@ import random
 import re
 import typing
 
-CALLS = "openat,pwrite64,pwritev,write,fsync,fdatasync,ftruncate,unlink,rename,mkdir"
+CALLS = "openat,pwrite64,pwritev,write,sendto,fsync,fdatasync,ftruncate,unlink,rename"
 SECTOR = 512
 
 _LINE = re.compile(r"^(\d+) +(.*)$")
@@ -18,18 +19,20 @@ _RESUMED = re.compile(r"^<\.\.\. (\w+) resumed>(.*)$")
 _CALL = re.compile(r"^(\w+)\((.*)\) += (-?\d+)(?:<(.*)>)?(?: .*)?$")
 _FILE = re.compile(r"^(\d+)<([^>]*)>(?:\(deleted\))?(?:, )?(.*)$", re.DOTALL)
 _WRITE = re.compile(r'^"((?:\\x[0-9a-f]{2})*)"(\.\.\.)?, (\d+)(?:, (\d+))?$')
+_SEND = re.compile(r'^sendto\(\d+<TCP:\[[^\]]*:(\d+)->[^\]]*:(\d+)\]>, "((?:\\x[0-9a-f]{2})*)", ')
 _OPEN = re.compile(r'^[^,]*, "((?:\\x[0-9a-f]{2})*)", ([A-Z_|]+)')
 
 
 def traced(trace: pathlib.Path, command: list[str]) -> list[str]:
     """The command, so that it leaves a trace. A bound that no single write of a database reaches: nothing is cut off."""
-    return ["strace", "-f", "-y", "-xx", "-s", "1000000", "-e", f"trace={CALLS}", "-o", str(trace), *command]
+    return ["strace", "-f", "-yy", "-xx", "-s", "1000000", "-e", f"trace={CALLS}", "-o", str(trace), *command]
 
 
 @dataclasses.dataclass
 class Event:
     """What a program did, in the order in which it came back."""
-    kind: str  # create, remove, write, truncate, sync, output
+    kind: str  # create, remove, write, truncate, sync, output, sent
+    # Of what was sent: the port of this end, `->`, and that of the other.
     path: str
     offset: int = 0
     data: bytes = b""
@@ -43,6 +46,10 @@ def events(trace: pathlib.Path) -> list[Event]:
     with open(trace, encoding="ascii") as lines:
         for line in lines:
             process, text = _LINE.match(line.rstrip("\n")).groups()
+            # It is said as soon as it begins to be: the other end may hear it before the call comes back.
+            if sent := _SEND.match(text):
+                found.append(Event("sent", f"{sent[1]}->{sent[2]}", data=_bytes(sent[3])))
+                text = text.replace("sendto(", "said(", 1)
             if text.endswith("<unfinished ...>"):
                 begun[process] = (text.removesuffix("<unfinished ...>").rstrip(), len(found))
                 continue
@@ -60,12 +67,16 @@ def _event(text: str, since: int) -> Event | None:
     if not call or int(call[3]) < 0:
         return None
     name, arguments, result = call[1], call[2], int(call[3])
+    if name in {"said", "sendto"}:
+        return None
     if name == "openat":
         path, flags = _OPEN.match(arguments).groups()
         return Event("create", _bytes(path).decode()) if "O_CREAT" in flags else None
     if name == "unlink":
         return Event("remove", _bytes(arguments.strip('"')).decode())
-    assert name not in {"rename", "mkdir", "pwritev"}, f"a run with {name} cannot be rebuilt: {text[:200]}"
+    if name in {"rename", "pwritev"}:
+        assert b".db".hex(" ") not in arguments.replace("\\x", " "), f"a run with {name} cannot be rebuilt: {text[:200]}"
+        return None
     number, path, rest = _FILE.match(arguments).groups()
     path = _bytes(path).decode() if path.startswith("\\x") else path
     if name in {"fsync", "fdatasync"}:
@@ -88,10 +99,11 @@ def _bytes(escaped: str) -> bytes:
 class Disk:
     """What of some files is durable, and what is on its way."""
 
-    def __init__(self, folder: pathlib.Path):
+    def __init__(self, folder: pathlib.Path, before: pathlib.Path | None = None):
+        """`before` is a copy of the folder from before the run."""
         self.folder = str(folder)
-        self.durable: dict[str, bytearray] = {}
-        self.named: set[str] = set()
+        self.durable = {f"{folder}/{path.name}": bytearray(path.read_bytes()) for path in before.glob("*.db*")} if before else {}
+        self.named = {*self.durable}
         self.pending: dict[str, list[tuple[int, Event]]] = {}
         self.new: dict[str, int] = {}
         self.removed: dict[str, int] = {}
@@ -105,7 +117,7 @@ class Disk:
                 for path in [path for path, removed in self.removed.items() if removed < event.since]:
                     self._forget(path)
             return
-        if not event.path.startswith(f"{self.folder}/") or event.path.endswith("-shm"):
+        if not event.path.startswith(f"{self.folder}/") or ".db" not in event.path or event.path.endswith("-shm"):
             return
         if event.kind == "create":
             if event.path in self.removed:
@@ -164,10 +176,10 @@ def _apply(write: Event, content: bytearray, torn: random.Random | None = None) 
 
 
 def losses(trace: pathlib.Path, folder: pathlib.Path, see: typing.Callable[[bytes], None], *,
-           keeps_last_sync: bool = True) -> typing.Iterator[tuple[Event, Disk]]:
+           before: pathlib.Path | None = None, keeps_last_sync: bool = True) -> typing.Iterator[tuple[Event, Disk]]:
     """Goes through a run, and gives the disk as it is after each event; `see` is told of each line of output before. Without
     its last sync it is a disk that said yes and did nothing: for a test of the test."""
-    disk = Disk(folder)
+    disk = Disk(folder, before)
     held: tuple[int, Event] | None = None
     for number, event in enumerate(events(trace)):
         if event.kind == "sync" and not keeps_last_sync and event.path.endswith("-wal"):

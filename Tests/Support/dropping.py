@@ -16,6 +16,8 @@ class DroppingProxy:
         self.lock = threading.Lock()
         self.left, self.where, self.dropped = 0, "", 0
         self.seen: list[tuple[str, dict[str, str]]] = []
+        # Of each request that was answered: its first line, and the port of this end, by which a trace of the server knows it.
+        self.ports: list[tuple[str, int]] = []
         threading.Thread(target=self.accept, daemon=True).start()
 
     def __enter__(self) -> "DroppingProxy":
@@ -45,13 +47,14 @@ class DroppingProxy:
                 with socket.create_connection(("127.0.0.1", self.upstream), 20) as upstream:
                     head = "\r\n".join([line, *(f"{name}: {value}" for name, value in fields), "Connection: close"])
                     upstream.sendall(head.encode("latin-1") + b"\r\n\r\n" + body)
-                    answer = b""
+                    answer, port = b"", upstream.getsockname()[1]
                     while chunk := upstream.recv(65536):
                         answer += chunk
             except Closed:
                 return
             with self.lock:
                 self.seen.append((line, dict(fields)))
+                self.ports.append((line, port))
                 is_dropped = self.left > 0 and self.where in line
                 if is_dropped:
                     self.left, self.dropped = self.left - 1, self.dropped + 1

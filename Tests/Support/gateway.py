@@ -139,5 +139,12 @@ class Gateway:
 
     def rss(self) -> int:
         """Resident bytes of the server."""
+        return self._status("VmRSS:")
+
+    def most_rss(self) -> int:
+        """The most that it ever had."""
+        return self._status("VmHWM:")
+
+    def _status(self, name: str) -> int:
         with open(f"/proc/{self.process.pid}/status", encoding="ascii") as status:
-            return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmRSS:"))
+            return next(int(line.split()[1]) * 1024 for line in status if line.startswith(name))

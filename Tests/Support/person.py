@@ -14,6 +14,8 @@ class Person:
     def __init__(self, gateway: Gateway, folder: pathlib.Path, name: str = "alice", *, url: str | None = None,
                  app: str = "demo", release: dict | None = None):
         self.gateway, self.folder, self.name = gateway, folder, name
+        # How its commands run, if not as they are: under another clock.
+        self.prefix: tuple[str, ...] = ()
         folder.mkdir(parents=True, exist_ok=True)
         self.profile = str(folder / "profile")
         self.release = release or json.loads(gateway.admin(
@@ -25,7 +27,7 @@ class Person:
         assert done.returncode == 0, done.err
 
     def run(self, command: str, *arguments: object, stdin: str = "") -> subprocess.CompletedProcess:
-        return run(command, "--profile", self.profile, *arguments, stdin=stdin)
+        return run(command, "--profile", self.profile, *arguments, stdin=stdin, prefix=self.prefix)
 
     def begin(self, *arguments: object) -> subprocess.Popen:
         """A call that goes on while others do."""

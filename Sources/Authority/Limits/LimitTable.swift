@@ -65,9 +65,10 @@ package final class LimitTable: @unchecked Sendable {
         let (place, tag) = hash.hash(key)
         return withSet(place) { set in
             let index = set.firstIndex { $0.tag == tag && $0.whole != LimitEntry.never } ?? LimitTable.oldest(in: set)
-            // A clock that was set back must not lock anybody out for longer than one span.
-            let from = min(max(set[index].whole, now), now + allowance.span)
-            let whole = from + allowance.interval
+            // A clock that was set back must not lock anybody out for longer than one span: so the time is corrected where it
+            // stands, and what was told to wait for comes.
+            set[index].whole = min(set[index].whole, now + allowance.span)
+            let whole = max(set[index].whole, now) + allowance.interval
             guard whole <= now + allowance.span else { return .refused(whole - now - allowance.span) }
             set[index] = LimitEntry(tag: tag, whole: whole)
             changeCount.add(1, ordering: .relaxed)

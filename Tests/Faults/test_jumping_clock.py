@@ -1,0 +1,224 @@
+"""A server whose clock jumps while it runs, and jumps back: nobody's session is lost, no request is accepted twice, and tokens live by
+the server's clock, neither for ever nor not at all."""
+
+import json
+import pathlib
+import subprocess
+import sys
+import time
+
+import pytest
+
+from bearer import PREFIX, add_app, asked, login
+from gateway import ROOT, Gateway
+from person import PASSWORD, Person
+
+SHIFTS = {"+1s": 1, "-1s": -1, "+5m": 300, "-5m": -300, "+1h": 3_600, "-1h": -3_600, "-1d": -86_400}
+WINDOW, LIFETIME = 60, 7_200
+
+
+class Clock:
+    """What the server takes for the time, by Tests/Support/jumping_clock.c. The monotonic clock stays as it is: nobody sets that."""
+
+    def __init__(self, folder: pathlib.Path):
+        library, self.path = folder / "jumping_clock.so", folder / "shift"
+        subprocess.run(["cc", "-O1", "-Wall", "-shared", "-fPIC", "-o", library, ROOT / "Tests/Support/jumping_clock.c"], check=True)
+        self.path.write_bytes(bytes(8))
+        self.shift = 0
+        self.environment = {"LD_PRELOAD": str(library), "JUMPING_CLOCK": str(self.path)}
+
+    def jumps(self, shift: int) -> None:
+        """At once: the bytes are changed where they lie."""
+        with open(self.path, "r+b", buffering=0) as file:
+            file.write(shift.to_bytes(8, sys.byteorder, signed=True))
+        self.shift = shift
+
+    @property
+    def now(self) -> int:
+        return int(time.time()) + self.shift
+
+
+class Place:
+    def __init__(self, gateway: Gateway, clock: Clock):
+        self.gateway, self.clock = gateway, clock
+
+    def jumps(self, shift: int) -> None:
+        """And it has: the server says what time it is."""
+        self.clock.jumps(shift)
+        answer = self.gateway.send(f"GET {PREFIX}/time HTTP/1.1\r\nHost: {self.gateway.key.authority}\r\n\r\n".encode())
+        assert abs(json.loads(answer.body)["time"] - self.clock.now) < 3, "the shift did not take effect"
+
+    def asks(self, request: bytes) -> tuple[str, dict]:
+        with self.gateway.connect() as connection:
+            said, answer = asked(connection, request)
+            return said, json.loads(answer.body)
+
+    def tries(self, make) -> tuple[str, dict, bytes]:
+        """What is said of the first request that the replay table can tell of, and that request."""
+        for _ in range(50):
+            request = make()
+            said, body = self.asks(request)
+            if said != "unavailable":
+                break
+        return said, body, request
+
+    def request(self, **options) -> bytes:
+        """Signed by the server's clock, as a client signs that has learnt it."""
+        return self.gateway.key.request("POST", "/pay", b"amount=1", **{"created": self.clock.now, **options})
+
+    def let_in(self) -> bytes:
+        said, _, request = self.tries(self.request)
+        assert said == "accepted", "who follows the clock is let in"
+        return request
+
+    def logs_in(self, name: str) -> tuple[str, dict]:
+        return self.tries(lambda: login(self.gateway, name, created=self.clock.now))[:2]
+
+    def bearing(self, token: str) -> str:
+        fields = [("authorization", f"Bearer {token}")]
+        return self.tries(lambda: self.gateway.key.request("GET", f"{PREFIX}/session", fields=fields, created=self.clock.now))[0]
+
+    def does(self, person: Person, command: str, *arguments: object, stdin: str = "") -> None:
+        for _ in range(20):
+            done = person.run(command, *arguments, stdin=stdin)
+            if "unavailable" not in done.err:
+                break
+        assert done.returncode == 0, done.err
+
+    def codes(self, path: str) -> list[str]:
+        """What the log says of requests for the path, the last of which was let in."""
+        deadline = time.monotonic() + 5
+        while True:
+            found = [event["code"] for event in self.gateway.events() if event.get("path") == path]
+            if "ok" in found or time.monotonic() > deadline:
+                return found
+            time.sleep(0.05)
+
+    def renewed(self, login_token: str) -> tuple[str, dict]:
+        body = json.dumps({"login_token": login_token}).encode()
+        return self.tries(lambda: self.gateway.key.request("POST", f"{PREFIX}/token", body, created=self.clock.now))[:2]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("jumping")
+    clock = Clock(folder)
+    gateway = Gateway(folder / "gateway", "--login-address", "10000/1s", "--login-account", "10000/1s", environment=clock.environment)
+    with gateway:
+        add_app(gateway, 1)
+        gateway.admin("app", "policy", "demo", "--set", "registration=open")
+        yield Place(gateway, clock)
+
+
+@pytest.fixture
+def jumping(place):
+    place.jumps(0)
+    yield place
+    place.jumps(0)
+
+
+REFUSED = {"replayed", "stale", "unavailable"}
+
+
+@pytest.mark.parametrize("shift", SHIFTS)
+def test_no_request_is_accepted_twice(jumping, shift):
+    before = jumping.let_in()
+    jumping.jumps(SHIFTS[shift])
+    assert jumping.asks(before)[0] in REFUSED
+    # Whose clock is right is now off by as much, and is told what time it is here.
+    said, body, _ = jumping.tries(lambda: jumping.request(created=int(time.time())))
+    if abs(SHIFTS[shift]) < WINDOW:
+        assert said == "accepted"
+    else:
+        assert said == "stale" and abs(body["time"] - jumping.clock.now) < 3
+    meanwhile = jumping.let_in()
+    assert jumping.asks(meanwhile)[0] in REFUSED
+    jumping.jumps(0)
+    for request in (before, meanwhile):
+        assert jumping.asks(request)[0] in REFUSED
+    jumping.let_in()
+
+
+@pytest.mark.parametrize("shift", SHIFTS)
+def test_tokens_live_by_the_servers_clock(jumping, shift):
+    said, before = jumping.logs_in("user-0")
+    assert said == "accepted" and jumping.bearing(before["token"]) == "accepted"
+    jumping.jumps(SHIFTS[shift])
+    assert jumping.bearing(before["token"]) == "accepted"
+    said, renewed = jumping.renewed(before["login_token"])
+    assert said == "accepted" and abs(renewed["expires"] - jumping.clock.now - LIFETIME) < 5
+    assert jumping.bearing(renewed["token"]) == "accepted"
+    assert jumping.bearing(before["token"]) == "token-expired"
+    # It is as old as the clock says: a token of an hour ago lives, one of a day ago is to be renewed, and its session is there.
+    jumping.jumps(0)
+    assert jumping.bearing(renewed["token"]) == ("token-expired" if SHIFTS[shift] < -LIFETIME else "accepted")
+    said, last = jumping.renewed(renewed["login_token"])
+    assert said == "accepted" and jumping.bearing(last["token"]) == "accepted"
+    # And none lives for ever: when its time is over by the clock, it is over.
+    jumping.jumps(LIFETIME + 5)
+    assert jumping.bearing(last["token"]) == "token-expired"
+    assert jumping.renewed(last["login_token"])[0] == "accepted"
+
+
+@pytest.mark.parametrize("shift", SHIFTS)
+def test_a_client_follows(jumping, tmp_path, shift):
+    """It learns the time from the server's signed word, there and back again; logins and ends go on as well."""
+    alice = Person(jumping.gateway, tmp_path / "alice", f"alice{SHIFTS[shift]}").signs_up().logs_in()
+    session = alice.status("--offline")["session"]
+    for moment in (SHIFTS[shift], 0):
+        jumping.jumps(moment)
+        for number in range(2):
+            path = f"/{alice.name}/{moment}/{number}"
+            jumping.does(alice, "request", path)
+            is_stale = number == 0 and abs(SHIFTS[shift]) > WINDOW
+            assert [code for code in jumping.codes(path) if code != "unavailable"] == (["stale"] if is_stale else []) + ["ok"]
+        assert alice.status("--offline")["session"] == session
+    jumping.jumps(SHIFTS[shift])
+    jumping.does(alice, "login", "--account", alice.name, "--password-stdin", stdin=PASSWORD)
+    assert alice.status("--offline")["session"] != session
+    jumping.does(alice, "logout")
+
+
+def test_nobody_waits_for_yesterdays_clock(jumping):
+    """Who signed in before the clock was set back is not locked out until it gets there again, but for as long as he is told."""
+    jumping.gateway.admin("account", "add", "demo", "user-1", "--password-stdin", stdin="password of user-1\n")
+    assert jumping.logs_in("user-1")[0] == "accepted"
+    jumping.jumps(SHIFTS["-1d"])
+    waited = 0
+    while (said := jumping.logs_in("user-1")[0]) == "too-many-attempts":
+        # As `Retry-After` says: both limits grow by one each second.
+        time.sleep(1)
+        waited += 1
+        assert waited < 10, "he is told to wait again and again"
+    assert said == "accepted" and waited > 0
+
+
+def test_the_session_of_a_day_ago_is_renewed(jumping, tmp_path):
+    """Signed in while the clock was a day behind; when it is right again, the token has run out, and the session has not."""
+    alice = Person(jumping.gateway, tmp_path / "alice", "yesterday").signs_up()
+    jumping.jumps(SHIFTS["-1d"])
+    for _ in range(10):
+        if alice.run("login", "--account", alice.name, "--password-stdin", stdin=PASSWORD).returncode == 0:
+            break
+        time.sleep(1.1)
+    assert alice.status("--offline")["epoch"] == 0
+    jumping.jumps(0)
+    jumping.does(alice, "request", "/hello")
+    assert alice.status("--offline")["epoch"] == 1
+
+
+@pytest.mark.parametrize("shift", SHIFTS)
+def test_a_start_under_another_clock(place, shift):
+    """A machine whose clock was set between two runs: what was accepted before is refused, and sessions are as they were."""
+    place.jumps(0)
+    said, made = place.logs_in("user-0")
+    assert said == "accepted"
+    before = place.let_in()
+    for moment in (SHIFTS[shift], 0):
+        assert place.gateway.stop() == 0
+        place.clock.jumps(moment)
+        place.gateway.start()
+        place.jumps(moment)
+        assert place.asks(before)[0] in REFUSED
+        assert place.bearing(made["token"]) == "accepted"
+        place.let_in()
