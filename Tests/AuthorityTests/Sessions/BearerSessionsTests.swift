@@ -152,7 +152,7 @@ import Testing
         let scene = try BearerScene(["legacy-session=authority"])
         let account = try scene.base.addAccount("alice")
         let login = BearerLogin(
-            account: account.number, app: scene.base.app, platform: try #require(Platform("android")),
+            account: account.number, app: scene.base.app, release: nil, platform: try #require(Platform("android")),
             deviceClass: .phone,
             deviceName: "by login/password", credential: account.registration?.credential)
         let grant = try #require(try await scene.bearers.open(login, scene.policy(), at: scene.base.now))
