@@ -21,7 +21,8 @@ import Testing
             #expect(error.fate == .brokenOff)
         }
         let took = DeviceTime().milliseconds - began
-        #expect((600..<5_000).contains(took), "\(took) ms")
+        // Its clock and ours need not turn together.
+        #expect((590..<5_000).contains(took), "\(took) ms")
         // It was the trickle: more came than the head.
         #expect(server.stop() > 3)
     }
