@@ -15,10 +15,7 @@ struct Driver: Sendable {
         vault = try Driver.vault(backEnd, folder)
     }
 
-    static let passphrase: @Sendable () -> Secret? = {
-        guard let text = getenv("VAULT_PASSPHRASE") else { return nil }
-        return Secret(copying: Array(String(cString: text).utf8).span)
-    }
+    static let passphrase = variable("VAULT_PASSPHRASE")
 
     private static func vault(_ backEnd: String, _ folder: String) throws(VaultProblem) -> Vault {
         if backEnd == "platform" { return try platform(folder).vault }
@@ -39,7 +36,7 @@ struct Driver: Sendable {
         switch backEnd {
         case "secret-service": return SecretServiceStore()
         case "systemd-creds": return SealedFile(path, guardedBy: SystemdCredsGuard())
-        case "passphrase": return SealedFile(path, guardedBy: PassphraseGuard(memory: 64, passes: 1, ask: passphrase))
+        case "passphrase": return SealedFile(path, guardedBy: PassphraseGuard(.init(memory: 64, passes: 1), ask: passphrase))
         case let tpm where tpm.hasPrefix("tpm="):
             return SealedFile(path, guardedBy: TPMGuard(device: String(tpm.dropFirst(4))))
         default: throw .failed("no back end \(backEnd)")

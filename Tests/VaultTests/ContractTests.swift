@@ -7,7 +7,7 @@ import VaultContract
 /// The back ends that need nothing of the machine; the others keep the same contract in Tests/Interop.
 @Suite struct ContractTests {
     @Test(arguments: ["memory", "keychain", "file"]) func theContract(_ kind: String) throws {
-        try withFolder { folder in
+        try withFolder { folder throws in
             let (memory, keychain) = (MemoryStore(), KeychainStore(MemoryKeychain()))
             let open: () -> Vault = {
                 let store: any ItemStore =
@@ -32,7 +32,7 @@ import VaultContract
             func put(_ bytes: Secret, at name: ItemName) throws(VaultProblem) {}
             func remove(_ name: ItemName) throws(VaultProblem) {}
         }
-        try withFolder { folder in
+        try withFolder { folder throws in
             let vault = Vault(Forgetful(), locks: VaultLocks(folder: folder))
             let broken = VaultContract(vault, reopen: { vault }).run().filter { !$0.wrong.isEmpty }
             #expect(broken.count >= 6)
@@ -42,13 +42,13 @@ import VaultContract
     @Test(arguments: [MemoryStore.State.locked, .failing]) func nothingIsConcludedWhileItCannotBeTold(
         _ state: MemoryStore.State
     ) throws {
-        try withFolder { folder in
+        try withFolder { folder throws in
             let store = MemoryStore()
             let vault = Vault(store, locks: VaultLocks(folder: folder))
             let version = try vault.write(.text(secret("held")), to: item("a"))
             store.become(state)
             let expected = state == .locked ? "locked" : "failed"
-            #expect(kind(vault.read(try item("a"))) == expected)
+            #expect(try kind(vault.read(try item("a"))) == expected)
             let name = try item("a")
             #expect(ending { () throws(VaultProblem) in try vault.names() } == expected)
             #expect(ending { () throws(VaultProblem) in try vault.remove(name, expecting: .version(version)) } == expected)

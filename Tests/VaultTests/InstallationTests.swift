@@ -17,7 +17,7 @@ private final class MemoryMark: InstallationMark {
     private func withVault(
         _ rule: Installation.Rule, _ body: (Vault, MemoryStore, MemoryMark, Installation) throws -> Void
     ) throws {
-        try withFolder { folder in
+        try withFolder { folder throws in
             let (store, mark) = (MemoryStore(), MemoryMark())
             let vault = Vault(store, locks: VaultLocks(folder: folder))
             let installation = Installation(mark: mark, rule: rule, services: ["app", "app.settings"])
@@ -33,7 +33,7 @@ private final class MemoryMark: InstallationMark {
     @Test(arguments: [(Installation.Rule.keep, 0), (.forget, 2)]) func aReinstallationFollowsTheRule(
         _ rule: Installation.Rule, _ removed: Int
     ) throws {
-        try withVault(rule) { vault, _, mark, installation in
+        try withVault(rule) { vault, _, mark, installation throws in
             mark.become(.absent)
             #expect(try installation.settle(vault) == .reinstalled(removed: removed))
             #expect(try vault.accounts(of: "app").count + vault.accounts(of: "app.settings").count == 2 - removed)
@@ -46,7 +46,7 @@ private final class MemoryMark: InstallationMark {
     @Test(arguments: ["mark locked", "mark failed", "vault locked", "vault failed"]) func nothingIsForgottenWhenUnsure(
         _ what: String
     ) throws {
-        try withVault(.forget) { vault, store, mark, installation in
+        try withVault(.forget) { vault, store, mark, installation throws in
             let before = mark.read()
             switch what {
             case "mark locked": mark.become(.locked("test"))
@@ -66,7 +66,7 @@ private final class MemoryMark: InstallationMark {
     }
 
     @Test func aMarkFromABackupForgetsNothing() throws {
-        try withVault(.forget) { vault, _, mark, installation in
+        try withVault(.forget) { vault, _, mark, installation throws in
             mark.become(.value([1, 2, 3]))
             #expect(try installation.settle(vault) == .reinstalled(removed: 0))
             #expect(try vault.accounts(of: "app") == ["a"])
@@ -74,7 +74,7 @@ private final class MemoryMark: InstallationMark {
     }
 
     @Test func aMarkInAFileOutlivesTheProcess() throws {
-        try withFolder { folder in
+        try withFolder { folder throws in
             let mark = MarkFile("\(folder)/mark")
             #expect(kind(mark.read()) == "absent")
             try mark.write([1, 2])

@@ -25,7 +25,7 @@ private final class MemoryRemains: RememberedCredentials {
 
 @Suite struct MigrationTests {
     private func withVault(_ body: (Vault, MemoryStore) throws -> Void) throws {
-        try withFolder { folder in
+        try withFolder { folder throws in
             let store = MemoryStore()
             try body(Vault(store, locks: VaultLocks(folder: folder)), store)
         }
@@ -39,7 +39,7 @@ private final class MemoryRemains: RememberedCredentials {
 
     @Test(arguments: [(DefaultsRemains.Spelling.plain, "cGFzcw=="), (.base64, "pass")])
     func whatDefaultsHeldIsMovedAndErased(_ spelling: DefaultsRemains.Spelling, _ password: String) throws {
-        try withVault { vault, _ in
+        try withVault { vault, _ throws in
             let source = MemoryRemains(try all.remains(spelled: spelling, service: "app"))
             let report = try Migration(from: source, into: vault).run()
             #expect(try held(vault, "anna") == password)
@@ -60,7 +60,7 @@ private final class MemoryRemains: RememberedCredentials {
             (DefaultsRemains(userName: "anna", remembers: .off, password: secret("x")), .plain, [], ["userPwdKey"]),
         ]
         for (remains, spelling, left, discarded) in table {
-            try withVault { vault, _ in
+            try withVault { vault, _ throws in
                 let source = MemoryRemains(try remains.remains(spelled: spelling, service: "app"))
                 let report = try Migration(from: source, into: vault).run()
                 #expect(report.left.keys.sorted() == left && report.discarded == discarded)
@@ -73,7 +73,7 @@ private final class MemoryRemains: RememberedCredentials {
     @Test(arguments: [MemoryStore.State.locked, .failing]) func nothingIsErasedThatTheVaultDoesNotHave(
         _ state: MemoryStore.State
     ) throws {
-        try withVault { vault, store in
+        try withVault { vault, store throws in
             let source = MemoryRemains(try all.remains(spelled: .plain, service: "app"))
             store.become(state)
             #expect(try Migration(from: source, into: vault).run().left.count == 3)
@@ -91,7 +91,7 @@ private final class MemoryRemains: RememberedCredentials {
             func put(_ bytes: Secret, at name: ItemName) throws(VaultProblem) {}
             func remove(_ name: ItemName) throws(VaultProblem) {}
         }
-        try withFolder { folder in
+        try withFolder { folder throws in
             let source = MemoryRemains(try all.remains(spelled: .plain, service: "app"))
             let vault = Vault(Forgetful(), locks: VaultLocks(folder: folder))
             #expect(try Migration(from: source, into: vault).run().left.count == 3)
@@ -100,7 +100,7 @@ private final class MemoryRemains: RememberedCredentials {
     }
 
     @Test(arguments: ["userPwdKey", "isSavePwdKey", "userNameKey"]) func oneThatStopsHalfwayGoesOn(_ key: String) throws {
-        try withVault { vault, _ in
+        try withVault { vault, _ throws in
             let source = MemoryRemains(try all.remains(spelled: .plain, service: "app"))
             source.fail(at: key)
             let first = try Migration(from: source, into: vault).run()
@@ -115,7 +115,7 @@ private final class MemoryRemains: RememberedCredentials {
     }
 
     @Test func anotherLibrarysKeychainItemsAreMoved() throws {
-        try withVault { vault, _ in
+        try withVault { vault, _ throws in
             let keychain = MemoryKeychain()
             #expect(try keychain.add(secret("päss"), at: item("anna", "old")) == 0)
             #expect(try keychain.add(Secret(copying: ([0xFF, 0] as [UInt8]).span), at: item("bytes", "old")) == 0)

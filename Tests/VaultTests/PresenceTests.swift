@@ -52,18 +52,21 @@ private final class Chip: KeyGuard {
     private func outcome(
         _ machine: Machine, _ finger: FingerprintVerdict?, _ password: String?, typed: String?
     ) throws -> String {
-        try withFolder { folder in
+        try withFolder { folder throws in
             let vault = Vault(MemoryStore(), locks: VaultLocks(folder: folder))
             let chip = Chip()
             let tpm: (any KeyGuard)? = machine == .noTPM ? nil : chip
             let name = try item("anna")
-            let binder = Presence(vault, fingerprint: nil, password: Password(right: "right"), tpm: tpm)
-            #expect(try binder.bind(secret("root"), to: name, { secret("right") }) == nil)
+            let binder = Presence(vault, fingerprint: nil, password: Password(right: "right"), tpm: tpm, cost: .init(memory: 64, passes: 1))
+            let right: @Sendable () -> Secret? = { Secret(copying: Array("right".utf8).span) }
+            let bound = try binder.bind(secret("root"), to: name, right)
+            #expect(bound == nil)
             if machine == .clearedTPM { chip.clear() }
             let presence = Presence(
-                vault, fingerprint: finger.map { Finger(verdict: $0) }, password: Password(right: password), tpm: tpm)
-            let answered = typed.map(secret)
-            switch try presence.release(name, { answered }) {
+                vault, fingerprint: finger.map { Finger(verdict: $0) }, password: Password(right: password), tpm: tpm, cost: .init(memory: 64, passes: 1))
+            let answered = typed.map { secret($0) }
+            let ask: @Sendable () -> Secret? = { answered }
+            switch try presence.release(name, ask) {
             case .present(let secret): return text(secret) ?? "?"
             case .notPresent(let step, _): return "\(step)"
             }
@@ -96,12 +99,14 @@ private final class Chip: KeyGuard {
 
     @Test(arguments: [("right" as String?, "wrong" as String?, PresenceStep.retry), ("right", nil, .loginPage), (nil, "right", .loginPage)])
     func nothingIsBoundForWhoIsNotThere(_ password: String?, _ typed: String?, _ expected: PresenceStep) throws {
-        try withFolder { folder in
+        try withFolder { folder throws in
             let vault = Vault(MemoryStore(), locks: VaultLocks(folder: folder))
-            let answered = typed.map(secret)
+            let answered = typed.map { secret($0) }
+            let ask: @Sendable () -> Secret? = { answered }
             let presence = Presence(vault, fingerprint: nil, password: Password(right: password), tpm: nil)
-            #expect(try presence.bind(secret("root"), to: item("a"), { answered }) == expected)
-            #expect(kind(vault.read(try item("a"))) == "absent")
+            let bound = try presence.bind(secret("root"), to: item("a"), ask)
+            #expect(bound == expected)
+            #expect(try kind(vault.read(try item("a"))) == "absent")
         }
     }
 

@@ -7,7 +7,7 @@ import Testing
 @Suite struct SealedFileTests {
     /// A file with one item, and a vault on it under `passphrase`.
     private func withFile(_ passphrase: String?, _ body: (String, SealedFile) throws -> Void) throws {
-        try withFolder { folder in
+        try withFolder { folder throws in
             let path = "\(folder)/items"
             try SealedFile(path, guardedBy: cheap("right")).put(secret("held in secret"), at: item("a"))
             try body(path, SealedFile(path, guardedBy: cheap(passphrase)))
@@ -22,19 +22,19 @@ import Testing
     }
 
     @Test func itIsSealedAndTheOwnersAlone() throws {
-        try withFile("right") { path, file in
+        try withFile("right") { path, file throws in
             let text = String(decoding: try bytes(path), as: UTF8.self)
             #expect(!text.contains("held in secret") && !text.contains("test"))
             #expect(try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int == 0o600)
-            #expect(kind(file.find(try item("a"))) == "value")
-            #expect(kind(file.find(try item("b"))) == "absent")
+            #expect(try kind(file.find(try item("a"))) == "value")
+            #expect(try kind(file.find(try item("b"))) == "absent")
         }
     }
 
     @Test(arguments: [("wrong" as String?), nil, ""]) func withoutThePassphraseItIsLockedAndNotWrittenOver(
         _ passphrase: String?
     ) throws {
-        try withFile(passphrase) { path, file in
+        try withFile(passphrase) { path, file throws in
             let before = try bytes(path)
             let name = try item("a")
             #expect(kind(file.find(name)) == "locked")
@@ -47,7 +47,7 @@ import Testing
 
     /// Whatever a byte is changed to, and wherever the file is cut off: never absent, never a value, never written over.
     @Test func analteredFileIsNeitherReadNorTakenForAbsent() throws {
-        try withFile("right") { path, file in
+        try withFile("right") { path, file throws in
             let whole = try bytes(path)
             let name = try item("a")
             var spoilt = whole.indices.map { index in
@@ -81,15 +81,15 @@ import Testing
             func seal(_ key: Secret) throws(VaultProblem) -> [UInt8] { throw .failed("test") }
             func open(_ sealed: [UInt8]) throws(VaultProblem) -> Secret { throw .failed("test") }
         }
-        try withFile("right") { path, _ in
-            #expect(kind(SealedFile(path, guardedBy: Other()).find(try item("a"))) == "failed")
+        try withFile("right") { path, _ throws in
+            #expect(try kind(SealedFile(path, guardedBy: Other()).find(try item("a"))) == "failed")
         }
     }
 
     @Test func oneThatOthersMayReadIsRefused() throws {
-        try withFile("right") { path, file in
+        try withFile("right") { path, file throws in
             try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: path)
-            #expect(kind(file.find(try item("a"))) == "failed")
+            #expect(try kind(file.find(try item("a"))) == "failed")
         }
     }
 

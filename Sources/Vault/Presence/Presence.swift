@@ -15,17 +15,19 @@ package struct Presence: Sendable {
     private let password: any PasswordCheck
     private let tpm: (any KeyGuard)?
     private let patience: Duration
+    private let cost: PassphraseGuard.Cost
 
-    /// `patience` is how long a finger is waited for.
+    /// `patience` is how long a finger is waited for; `cost` is that of one guess at the password for who has the vault's contents.
     package init(
         _ vault: Vault, fingerprint: (any FingerprintReader)?, password: any PasswordCheck, tpm: (any KeyGuard)?,
-        patience: Duration = .seconds(20)
+        patience: Duration = .seconds(20), cost: PassphraseGuard.Cost = .standard
     ) {
         self.vault = vault
         self.fingerprint = fingerprint
         self.password = password
         self.tpm = tpm
         self.patience = patience
+        self.cost = cost
     }
 
     /// Keeps the secret so. The person says his password once; nothing is kept where he does not, or it is wrong.
@@ -36,7 +38,7 @@ package struct Presence: Sendable {
         case .refused: return .retry
         case .givenUp, .unavailable: return .loginPage
         case .accepted(let typed):
-            let box = try PresenceBox(secret, for: name, password: PassphraseGuard(ask: { typed }), tpm: tpm)
+            let box = try PresenceBox(secret, for: name, password: PassphraseGuard(cost, ask: { typed }), tpm: tpm)
             try vault.write(.bytes(Secret(copying: box.bytes.span)), to: name)
             return nil
         }

@@ -49,5 +49,5 @@ func ending<Result>(_ call: () throws(VaultProblem) -> Result) -> String {
 /// A passphrase at a price that tests can pay.
 func cheap(_ passphrase: String?) -> PassphraseGuard {
     let typed = passphrase.map(secret)
-    return PassphraseGuard(memory: 64, passes: 1, ask: { typed })
+    return PassphraseGuard(.init(memory: 64, passes: 1), ask: { typed })
 }
