@@ -8,21 +8,23 @@ struct Driver: Sendable {
     let backEnd: String
     let folder: String
     let vault: Vault
+    /// Where the platform chose.
+    private let platform: PlatformVault?
 
     init(backEnd: String, folder: String) throws(VaultProblem) {
         self.backEnd = backEnd
         self.folder = folder
-        vault = try Driver.vault(backEnd, folder)
+        platform = backEnd == "platform" ? try Driver.platform(folder) : nil
+        vault = if let platform { platform.vault } else { try Driver.vault(backEnd, folder) }
     }
 
     static let passphrase = variable("VAULT_PASSPHRASE")
 
     private static func vault(_ backEnd: String, _ folder: String) throws(VaultProblem) -> Vault {
-        if backEnd == "platform" { return try platform(folder).vault }
-        return Vault(try store(backEnd, "\(folder)/items.sealed"), locks: VaultLocks(folder: folder))
+        Vault(try store(backEnd, "\(folder)/items.sealed"), locks: VaultLocks(folder: folder))
     }
 
-    static func platform(_ folder: String) throws(VaultProblem) -> PlatformVault {
+    private static func platform(_ folder: String) throws(VaultProblem) -> PlatformVault {
         var means = PlatformVault.Means()
         means.passphrase = passphrase
         if let device = getenv("VAULT_TPM") { means.tpm = TPMGuard(device: String(cString: device)) }
@@ -73,7 +75,7 @@ struct Driver: Sendable {
     }
 
     private func choice() throws(VaultProblem) {
-        let platform = try Driver.platform(folder)
+        guard let platform else { throw .failed("the platform chose nothing") }
         say("chose \(platform.backEnd.rawValue)")
         for passed in platform.passedOver { say("not \(passed.backEnd.rawValue) \(passed.reason)") }
     }

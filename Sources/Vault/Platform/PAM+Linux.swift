@@ -27,11 +27,13 @@
                     }
                 guard begun == PAM_SUCCESS, let handle else { return .unavailable("PAM: status \(begun)") }
                 let flags = Int32(PAM_DISALLOW_NULL_AUTHTOK)
-                var status = pam_authenticate(handle, flags)
-                if status == PAM_SUCCESS { status = pam_acct_mgmt(handle, flags) }
-                let detail = pam_strerror(handle, status).map { String(cString: $0) } ?? "status \(status)"
-                pam_end(handle, status)
-                return conversation.verdict(status, detail)
+                let proven = pam_authenticate(handle, flags)
+                let allowed = proven == PAM_SUCCESS ? pam_acct_mgmt(handle, flags) : proven
+                let detail = pam_strerror(handle, allowed).map { String(cString: $0) } ?? "status \(allowed)"
+                pam_end(handle, allowed)
+                // The right password to an account that may not be used: nothing that a second try would change.
+                if proven == PAM_SUCCESS, allowed != PAM_SUCCESS { return .unavailable("PAM: \(detail)") }
+                return conversation.verdict(allowed, detail)
             }
         }
     }
