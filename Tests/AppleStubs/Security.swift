@@ -1,3 +1,5 @@
+// swift-format-ignore-file
+// Apple names these, and documents them.
 // Shapes of Security.framework; see README.md. Source: Apple's documentation of Keychain Services.
 import Foundation
 

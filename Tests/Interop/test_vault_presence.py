@@ -2,11 +2,10 @@
 and for nobody else."""
 
 import pathlib
-import subprocess
-import time
 
 import pytest
 
+import fingerprint
 from sensor import FPRINTD, Sensor
 from vaults import TPM, ask, missing, start
 
@@ -92,6 +91,8 @@ def test_a_finger_opens_what_a_tpm_holds(machine, tmp_path):
         sensor.enrol(1)
 
         def touched(finger):
+            # Drawn before the reader waits.
+            fingerprint.picture(finger)
             with start("passphrase", machine.folder / "vault", "release", *ITEM, **machine.variables) as driver:
                 sensor.touch(finger)
                 return driver.communicate(timeout=20)[0].strip()

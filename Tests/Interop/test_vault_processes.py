@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from vaults import DRIVER, ask, start
+from vaults import BARE, DRIVER, ask, start
 
 PASSPHRASE = {"VAULT_PASSPHRASE": "correct horse"}
 ITEM = ("service", "account")
@@ -66,29 +66,23 @@ def test_a_lease_is_had_by_one_and_given_back_by_the_dead(tmp_path):
 @pytest.mark.skipif(subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode != 0,
                     reason="no right to make a mount namespace")
 def test_a_full_disk_changes_nothing(tmp_path):
-    script = """mount -t tmpfs -o size=64k none "$0"
-run() { "$1" passphrase "$0" "$2" service account $3; echo "[$?]"; }
-run "$1" write old
-head -c 1m /dev/zero >"$0/ballast" 2>"$0/../full"
-run "$1" write new
-run "$1" read
-run "$1" remove
-run "$1" read
-rm "$0/ballast"
-run "$1" write new
-run "$1" read
+    script = """folder=$1 driver=$2 old=$3
+run() { word=$1; shift; "$driver" passphrase "$folder" "$word" service account "$@"; echo "[$?]"; }
+mount -t tmpfs -o size=64k none "$folder"
+run write "$old"
+head -c 1m /dev/zero >"$folder/ballast" 2>"$folder/../full"
+run write new
+run read
+run remove
+run read
+rm "$folder/ballast"
+run write new
+run read
 """
     folder = tmp_path / "disk"
     folder.mkdir()
-    # The value is large, so that its draft needs room that there is not.
-    script = script.replace("write old", 'write "$(head -c 9000 /dev/zero | tr "\\0" o)"')
-    script = script.replace('run() { "$1" passphrase "$0" "$2" service account $3;', 'run() { d=$1; w=$2; shift 2; "$d" passphrase "$folder" "$w" service account "$@";')
-    script = 'folder=$0\n' + script
-    with start("", tmp_path, prefix=("true",)) as nothing:
-        nothing.communicate()
-    from vaults import BARE
-    result = subprocess.run(["unshare", "-m", "sh", "-c", script, str(folder), DRIVER], env=BARE | PASSPHRASE,
-                            capture_output=True, text=True, timeout=60)
+    result = subprocess.run(["unshare", "-m", "sh", "-c", script, "sh", str(folder), DRIVER, "o" * 9000],
+                            env=BARE | PASSPHRASE, capture_output=True, text=True, timeout=60)
     assert "No space left" in (tmp_path / "full").read_text(), "the disk is not full"
     old = f"value {'o' * 9000}"
     lines = result.stdout.splitlines()

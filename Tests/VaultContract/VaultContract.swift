@@ -62,7 +62,9 @@ package struct VaultContract {
             }
         }
         try here.vault.write(.text(secret("gruß 🔑")), to: name)
-        guard let found = try here.vault.read(name).certain(), found.contents.kind == .text else { return "lost a text" }
+        guard let found = try here.vault.read(name).certain(), found.contents.kind == .text else {
+            return "lost a text"
+        }
         return bytes(found.contents.secret) == Array("gruß 🔑".utf8) ? nil : "a text came back otherwise"
     }
 
@@ -109,16 +111,20 @@ package struct VaultContract {
         let name = try item("session")
         let first = try here.vault.write(.bytes(secret("first")), to: name)
         let second = try here.vault.write(.bytes(secret("second")), to: name, expecting: .version(first))
-        guard isRefused({ () throws(VaultProblem) in
-            try here.vault.write(.bytes(secret("late")), to: name, expecting: .version(first))
-        }) else { return "an old version was overwritten from" }
+        guard
+            isRefused({ () throws(VaultProblem) in
+                try here.vault.write(.bytes(secret("late")), to: name, expecting: .version(first))
+            })
+        else { return "an old version was overwritten from" }
         guard isRefused({ () throws(VaultProblem) in try here.vault.remove(name, expecting: .version(first)) }) else {
             return "an old version removed"
         }
         try here.vault.remove(name, expecting: .version(second))
-        guard isRefused({ () throws(VaultProblem) in
-            try here.vault.write(.bytes(secret("late")), to: name, expecting: .version(second))
-        }) else { return "a signed-out user came back" }
+        guard
+            isRefused({ () throws(VaultProblem) in
+                try here.vault.write(.bytes(secret("late")), to: name, expecting: .version(second))
+            })
+        else { return "a signed-out user came back" }
         guard case .absent = here.vault.read(name) else { return "something is left after sign-out" }
         try here.vault.write(.bytes(secret("first")), to: name, expecting: .absent)
         let isKept = isRefused { () throws(VaultProblem) in
@@ -130,16 +136,20 @@ package struct VaultContract {
     private static func onlyWhereAbsent(_ here: VaultContract) throws(VaultProblem) -> String? {
         let name = try item("once")
         try here.vault.write(.text(secret("a")), to: name, expecting: .absent)
-        guard isRefused({ () throws(VaultProblem) in
-            try here.vault.write(.text(secret("b")), to: name, expecting: .absent)
-        }) else { return "overwritten" }
+        guard
+            isRefused({ () throws(VaultProblem) in
+                try here.vault.write(.text(secret("b")), to: name, expecting: .absent)
+            })
+        else { return "overwritten" }
         return try text(here.vault, name) == "a" ? nil : "changed although refused"
     }
 
     private static func names(_ here: VaultContract) throws(VaultProblem) -> String? {
         for bad in ["", "a\0b", "a\nb", String(repeating: "x", count: 256)] {
             if (try? ItemName(service: bad, account: "a")) != nil { return "took a service of \(bad.utf8.count) bytes" }
-            if (try? ItemName(service: "s", account: bad)) != nil { return "took an account of \(bad.utf8.count) bytes" }
+            if (try? ItemName(service: "s", account: bad)) != nil {
+                return "took an account of \(bad.utf8.count) bytes"
+            }
         }
         let longest = try item(String(repeating: "x", count: 255), String(repeating: "y", count: 255))
         try here.vault.write(.text(secret("long")), to: longest)

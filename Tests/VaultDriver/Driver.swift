@@ -38,7 +38,8 @@ struct Driver: Sendable {
         switch backEnd {
         case "secret-service": return SecretServiceStore()
         case "systemd-creds": return SealedFile(path, guardedBy: SystemdCredsGuard())
-        case "passphrase": return SealedFile(path, guardedBy: PassphraseGuard(.init(memory: 64, passes: 1), ask: passphrase))
+        case "passphrase":
+            return SealedFile(path, guardedBy: PassphraseGuard(.init(memory: 64, passes: 1), ask: passphrase))
         case let tpm where tpm.hasPrefix("tpm="):
             return SealedFile(path, guardedBy: TPMGuard(device: String(tpm.dropFirst(4))))
         default: throw .failed("no back end \(backEnd)")

@@ -28,8 +28,9 @@ extension Driver {
         let tpm = getenv("VAULT_TPM").map { TPMGuard(device: String(cString: $0)) }
         let folder = getenv("VAULT_PAM").map { String(cString: $0) }
         return Presence(
-            vault, fingerprint: finger, password: PAMPasswordCheck(service: "countersign", user: "root", folder: folder),
-            tpm: tpm, patience: .seconds(5), cost: .init(memory: 64, passes: 1))
+            vault, fingerprint: finger,
+            password: PAMPasswordCheck(service: "countersign", user: "root", folder: folder),
+            tpm: tpm, patience: .seconds(3), cost: .init(memory: 64, passes: 1))
     }
 
     static func variable(_ name: String) -> @Sendable () -> Secret? {

@@ -51,10 +51,12 @@ import VaultContract
             #expect(try kind(vault.read(try item("a"))) == expected)
             let name = try item("a")
             #expect(ending { () throws(VaultProblem) in try vault.names() } == expected)
-            #expect(ending { () throws(VaultProblem) in try vault.remove(name, expecting: .version(version)) } == expected)
-            #expect(ending { () throws(VaultProblem) in
-                try vault.write(.text(secret("x")), to: name, expecting: .absent)
-            } == expected)
+            #expect(
+                ending { () throws(VaultProblem) in try vault.remove(name, expecting: .version(version)) } == expected)
+            #expect(
+                ending { () throws(VaultProblem) in
+                    try vault.write(.text(secret("x")), to: name, expecting: .absent)
+                } == expected)
             store.become(.open)
             #expect(try text(vault.read(item("a")).certain()?.contents.secret) == "held")
         }

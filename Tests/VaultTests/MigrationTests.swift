@@ -99,7 +99,8 @@ private final class MemoryRemains: RememberedCredentials {
         }
     }
 
-    @Test(arguments: ["userPwdKey", "isSavePwdKey", "userNameKey"]) func oneThatStopsHalfwayGoesOn(_ key: String) throws {
+    @Test(arguments: ["userPwdKey", "isSavePwdKey", "userNameKey"]) func oneThatStopsHalfwayGoesOn(_ key: String) throws
+    {
         try withVault { vault, _ throws in
             let source = MemoryRemains(try all.remains(spelled: .plain, service: "app"))
             source.fail(at: key)
@@ -119,7 +120,8 @@ private final class MemoryRemains: RememberedCredentials {
             let keychain = MemoryKeychain()
             #expect(try keychain.add(secret("päss"), at: item("anna", "old")) == 0)
             #expect(try keychain.add(Secret(copying: ([0xFF, 0] as [UInt8]).span), at: item("bytes", "old")) == 0)
-            let source = try KeychainRemains(keychain, service: "old", accounts: ["anna", "bytes", "nobody"], to: "new")
+            let source = try KeychainRemains(
+                keychain, service: "old", accounts: ["anna", "bytes", "nobody"], to: "new")
             keychain.answer(-25_308)
             #expect(ending { () throws(VaultProblem) in try Migration(from: source, into: vault).run() } == "locked")
             keychain.answer(0)
@@ -127,9 +129,10 @@ private final class MemoryRemains: RememberedCredentials {
             #expect(try held(vault, "anna", "new") == "päss")
             #expect(try vault.read(item("bytes", "new")).certain()?.contents.kind == .bytes)
             #expect(keychain.list().names.isEmpty)
-            #expect(ending { () throws(VaultProblem) in
-                try KeychainRemains(keychain, service: "same", accounts: [], to: "same")
-            } == "bad name")
+            #expect(
+                ending { () throws(VaultProblem) in
+                    try KeychainRemains(keychain, service: "same", accounts: [], to: "same")
+                } == "bad name")
         }
     }
 }

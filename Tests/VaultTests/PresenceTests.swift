@@ -39,7 +39,8 @@ private final class Chip: KeyGuard {
 @Suite struct PresenceTests {
     /// Every code that the system has, and two that it does not have yet.
     @Test(arguments: [
-        (-1, PresenceStep.retry), (-2, .loginPage), (-3, .loginPage), (-4, .loginPage), (-5, .loginPage), (-6, .loginPage),
+        (-1, PresenceStep.retry), (-2, .loginPage), (-3, .loginPage), (-4, .loginPage), (-5, .loginPage),
+        (-6, .loginPage),
         (-7, .loginPage), (-8, .passcodeOrPassword), (-9, .passcodeOrPassword), (-10, .passcodeOrPassword),
         (-11, .passcodeOrPassword), (-1004, .passcodeOrPassword), (0, .passcodeOrPassword), (1, .passcodeOrPassword),
         (-25_293, .passcodeOrPassword), (.min, .passcodeOrPassword), (.max, .passcodeOrPassword),
@@ -57,13 +58,16 @@ private final class Chip: KeyGuard {
             let chip = Chip()
             let tpm: (any KeyGuard)? = machine == .noTPM ? nil : chip
             let name = try item("anna")
-            let binder = Presence(vault, fingerprint: nil, password: Password(right: "right"), tpm: tpm, cost: .init(memory: 64, passes: 1))
+            let binder = Presence(
+                vault, fingerprint: nil, password: Password(right: "right"), tpm: tpm,
+                cost: .init(memory: 64, passes: 1))
             let right: @Sendable () -> Secret? = { Secret(copying: Array("right".utf8).span) }
             let bound = try binder.bind(secret("root"), to: name, right)
             #expect(bound == nil)
             if machine == .clearedTPM { chip.clear() }
             let presence = Presence(
-                vault, fingerprint: finger.map { Finger(verdict: $0) }, password: Password(right: password), tpm: tpm, cost: .init(memory: 64, passes: 1))
+                vault, fingerprint: finger.map { Finger(verdict: $0) }, password: Password(right: password), tpm: tpm,
+                cost: .init(memory: 64, passes: 1))
             let answered = typed.map { secret($0) }
             let ask: @Sendable () -> Secret? = { answered }
             switch try presence.release(name, ask) {
@@ -97,7 +101,10 @@ private final class Chip: KeyGuard {
         }
     }
 
-    @Test(arguments: [("right" as String?, "wrong" as String?, PresenceStep.retry), ("right", nil, .loginPage), (nil, "right", .loginPage)])
+    @Test(arguments: [
+        ("right" as String?, "wrong" as String?, PresenceStep.retry), ("right", nil, .loginPage),
+        (nil, "right", .loginPage),
+    ])
     func nothingIsBoundForWhoIsNotThere(_ password: String?, _ typed: String?, _ expected: PresenceStep) throws {
         try withFolder { folder throws in
             let vault = Vault(MemoryStore(), locks: VaultLocks(folder: folder))

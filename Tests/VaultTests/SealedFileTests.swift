@@ -60,7 +60,8 @@ import Testing
                 try write(bytes, path)
                 let found = kind(SealedFile(path, guardedBy: cheap("right")).find(name))
                 #expect(found == "failed" || found == "locked", "\(number)")
-                #expect(ending { () throws(VaultProblem) in try file.put(secret("new"), at: name) } != "done", "\(number)")
+                #expect(
+                    ending { () throws(VaultProblem) in try file.put(secret("new"), at: name) } != "done", "\(number)")
                 #expect(try self.bytes(path) == bytes)
             }
             try write(whole, path)

@@ -20,7 +20,8 @@
             self.context = context
             subscription = g_dbus_connection_signal_subscribe(
                 connection, service, interface, signal, path, nil, G_DBUS_SIGNAL_FLAGS_NONE, BusSignals.receive,
-                Unmanaged.passRetained(queue).toOpaque(), { data in if let data { Unmanaged<Queue>.fromOpaque(data).release() } })
+                Unmanaged.passRetained(queue).toOpaque(),
+                { data in if let data { Unmanaged<Queue>.fromOpaque(data).release() } })
         }
 
         deinit { g_dbus_connection_signal_unsubscribe(connection, subscription) }
@@ -33,11 +34,13 @@
 
         private static let receive: GDBusSignalCallback = { _, _, _, _, _, parameters, data in
             guard let parameters, let data, g_variant_n_children(parameters) == 2,
-                let text = try? SystemBus.text(parameters, 0, of: "s"), let last = g_variant_get_child_value(parameters, 1)
+                let text = try? SystemBus.text(parameters, 0, of: "s"),
+                let last = g_variant_get_child_value(parameters, 1)
             else { return }
             defer { g_variant_unref(last) }
             guard String(cString: g_variant_get_type_string(last)) == "b" else { return }
-            Unmanaged<Queue>.fromOpaque(data).takeUnretainedValue().signals.append((text, g_variant_get_boolean(last) != 0))
+            Unmanaged<Queue>.fromOpaque(data).takeUnretainedValue().signals.append(
+                (text, g_variant_get_boolean(last) != 0))
         }
     }
 #endif

@@ -42,7 +42,9 @@
             defer { bytes.withUnsafeMutableBytes { if let start = $0.baseAddress { explicit_bzero(start, $0.count) } } }
             var count = 0
             while count < bytes.count {
-                let here = bytes.withUnsafeMutableBytes { read(socket, $0.baseAddress.map { $0 + count }, $0.count - count) }
+                let here = bytes.withUnsafeMutableBytes {
+                    read(socket, $0.baseAddress.map { $0 + count }, $0.count - count)
+                }
                 if here < 0, errno == EINTR { continue }
                 guard here > 0 else { break }
                 count += here

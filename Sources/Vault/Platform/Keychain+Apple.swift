@@ -66,7 +66,8 @@
         }
 
         static func data(_ secret: Secret) -> NSData {
-            secret.withExposedBytes { bytes in bytes.withUnsafeBytes { NSData(bytes: $0.baseAddress, length: $0.count) } }
+            secret.withExposedBytes { bytes in bytes.withUnsafeBytes { NSData(bytes: $0.baseAddress, length: $0.count) }
+            }
         }
 
         static func secret(_ data: NSData) -> Secret {

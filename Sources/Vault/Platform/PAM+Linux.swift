@@ -19,7 +19,8 @@
         package func verify(_ ask: @escaping @Sendable () -> Secret?) -> PasswordVerdict {
             let conversation = PAMConversation(ask)
             return withExtendedLifetime(conversation) {
-                var callbacks = pam_conv(conv: PAMConversation.answer, appdata_ptr: Unmanaged.passUnretained(conversation).toOpaque())
+                var callbacks = pam_conv(
+                    conv: PAMConversation.answer, appdata_ptr: Unmanaged.passUnretained(conversation).toOpaque())
                 var handle: OpaquePointer?
                 let begun =
                     if let folder { pam_start_confdir(service, user, &callbacks, folder, &handle) } else {
@@ -66,7 +67,8 @@
 
         static let answer:
             @convention(c) (
-                Int32, UnsafeMutablePointer<UnsafePointer<pam_message>?>?, UnsafeMutablePointer<UnsafeMutablePointer<pam_response>?>?,
+                Int32, UnsafeMutablePointer<UnsafePointer<pam_message>?>?,
+                UnsafeMutablePointer<UnsafeMutablePointer<pam_response>?>?,
                 UnsafeMutableRawPointer?
             ) -> Int32 = { count, messages, answers, data in
                 guard let messages, let answers, let data, count > 0,
@@ -84,7 +86,8 @@
                         // PAM wipes it and frees it.
                         responses[index].resp = password.withExposedBytes { bytes in
                             bytes.withUnsafeBytes { bytes in
-                                bytes.baseAddress.map { strndup($0.assumingMemoryBound(to: CChar.self), bytes.count) } ?? strdup("")
+                                bytes.baseAddress.map { strndup($0.assumingMemoryBound(to: CChar.self), bytes.count) }
+                                    ?? strdup("")
                             }
                         }
                     case PAM_ERROR_MSG, PAM_TEXT_INFO: continue

@@ -15,7 +15,9 @@
             do {
                 let service = try SecretServiceHandle()
                 for item in try service.search(name) {
-                    guard secret_item_get_locked(item.pointer) == 0 else { return .locked("\(name): the keyring is locked") }
+                    guard secret_item_get_locked(item.pointer) == 0 else {
+                        return .locked("\(name): the keyring is locked")
+                    }
                     return try service.secret(item)
                 }
                 // A keyring that is closed need not show what it holds.

@@ -58,14 +58,18 @@
         func secret(_ item: SecretItemHandle) throws(VaultProblem) -> Reading<Secret> {
             var error: UnsafeMutablePointer<GError>?
             guard secret_item_load_secret_sync(item.pointer, nil, &error) != 0 else {
-                let isLocked = error.map { g_error_matches($0, secret_error_get_quark(), Int32(SECRET_ERROR_IS_LOCKED.rawValue)) }
+                let isLocked = error.map {
+                    g_error_matches($0, secret_error_get_quark(), Int32(SECRET_ERROR_IS_LOCKED.rawValue))
+                }
                 if let isLocked, isLocked != 0 {
                     g_error_free(error)
                     return .locked("the keyring was locked meanwhile")
                 }
                 throw problem("read", error)
             }
-            guard let value = secret_item_get_secret(item.pointer) else { return .failed("Secret Service: an item without a secret") }
+            guard let value = secret_item_get_secret(item.pointer) else {
+                return .failed("Secret Service: an item without a secret")
+            }
             defer { secret_value_unref(UnsafeMutableRawPointer(value)) }
             var count: gsize = 0
             let start = secret_value_get(value, &count)
@@ -75,17 +79,22 @@
         func create(_ bytes: Secret, at name: ItemName) throws(VaultProblem) {
             let attributes = SecretServiceHandle.attributes(name)
             defer { g_hash_table_unref(attributes) }
-            guard let value = bytes.withExposedBytes({ bytes in
-                bytes.withUnsafeBytes { bytes in
-                    secret_value_new(bytes.bindMemory(to: CChar.self).baseAddress, bytes.count, "application/octet-stream")
-                }
-            }) else { throw .failed("Secret Service: no value can be made") }
+            guard
+                let value = bytes.withExposedBytes({ bytes in
+                    bytes.withUnsafeBytes { bytes in
+                        secret_value_new(
+                            bytes.bindMemory(to: CChar.self).baseAddress, bytes.count, "application/octet-stream")
+                    }
+                })
+            else { throw .failed("Secret Service: no value can be made") }
             defer { secret_value_unref(UnsafeMutableRawPointer(value)) }
             let collection = try collection()
             defer { g_object_unref(UnsafeMutableRawPointer(collection)) }
             var error: UnsafeMutablePointer<GError>?
-            guard let item = secret_item_create_sync(
-                collection, cs_secret_schema(), attributes, "\(name)", value, SECRET_ITEM_CREATE_REPLACE, nil, &error)
+            guard
+                let item = secret_item_create_sync(
+                    collection, cs_secret_schema(), attributes, "\(name)", value, SECRET_ITEM_CREATE_REPLACE, nil,
+                    &error)
             else { throw problem("write", error) }
             g_object_unref(UnsafeMutableRawPointer(item))
         }

@@ -26,7 +26,8 @@
         }
 
         /// A method that takes a text, or nothing.
-        func call(_ path: String, _ interface: String, _ method: String, _ argument: String? = nil) throws(VaultProblem) {
+        func call(_ path: String, _ interface: String, _ method: String, _ argument: String? = nil) throws(VaultProblem)
+        {
             g_variant_unref(try answer(path, interface, method, argument))
         }
 
@@ -59,7 +60,8 @@
                 throw .failed("D-Bus: an answer without part \(index)")
             }
             defer { g_variant_unref(child) }
-            guard String(cString: g_variant_get_type_string(child)) == type, let text = g_variant_get_string(child, nil) else {
+            guard String(cString: g_variant_get_type_string(child)) == type, let text = g_variant_get_string(child, nil)
+            else {
                 throw .failed("D-Bus: part \(index) of an answer is no `\(type)`")
             }
             return String(cString: text)

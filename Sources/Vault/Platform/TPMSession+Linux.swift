@@ -45,7 +45,8 @@
             var none = TPM2B_DATA()
             var pcrs = TPML_PCR_SELECTION()
             let status = Esys_CreatePrimary(
-                context, cs_tpm_owner(), cs_tpm_password(), cs_tpm_none(), cs_tpm_none(), &sensitive, &template, &none, &pcrs,
+                context, cs_tpm_owner(), cs_tpm_password(), cs_tpm_none(), cs_tpm_none(), &sensitive, &template, &none,
+                &pcrs,
                 &parent, nil, nil, nil, nil)
             try TPMSession.check(status, "makes no storage key")
         }
@@ -56,7 +57,8 @@
             cipher.keyBits = TPMSession.cipher.keyBits
             cipher.mode = TPMSession.cipher.mode
             let status = Esys_StartAuthSession(
-                context, parent, cs_tpm_none(), cs_tpm_none(), cs_tpm_none(), cs_tpm_none(), nil, TPM2_SE(TPM2_SE_HMAC), &cipher,
+                context, parent, cs_tpm_none(), cs_tpm_none(), cs_tpm_none(), cs_tpm_none(), nil, TPM2_SE(TPM2_SE_HMAC),
+                &cipher,
                 TPM2_ALG_ID(TPM2_ALG_SHA256), &session)
             try TPMSession.check(status, "starts no session")
             try TPMSession.check(
@@ -71,7 +73,8 @@
             var secretPart: UnsafeMutablePointer<TPM2B_PRIVATE>?
             var publicPart: UnsafeMutablePointer<TPM2B_PUBLIC>?
             let status = Esys_Create(
-                context, parent, session, cs_tpm_none(), cs_tpm_none(), &sensitive, &template, &none, &pcrs, &secretPart,
+                context, parent, session, cs_tpm_none(), cs_tpm_none(), &sensitive, &template, &none, &pcrs,
+                &secretPart,
                 &publicPart, nil, nil, nil)
             defer {
                 Esys_Free(secretPart)
@@ -80,9 +83,11 @@
             try TPMSession.check(status, "seals nothing")
             var bytes = [UInt8](repeating: 0, count: 4096)
             var (middle, end) = (2, 0)
-            try TPMSession.check(Tss2_MU_TPM2B_PUBLIC_Marshal(publicPart, &bytes, bytes.count, &middle), "cannot be written")
+            try TPMSession.check(
+                Tss2_MU_TPM2B_PUBLIC_Marshal(publicPart, &bytes, bytes.count, &middle), "cannot be written")
             end = middle
-            try TPMSession.check(Tss2_MU_TPM2B_PRIVATE_Marshal(secretPart, &bytes, bytes.count, &end), "cannot be written")
+            try TPMSession.check(
+                Tss2_MU_TPM2B_PRIVATE_Marshal(secretPart, &bytes, bytes.count, &end), "cannot be written")
             let length = middle - 2
             (bytes[0], bytes[1]) = (UInt8(length >> 8), UInt8(length & 0xFF))
             return Array(bytes[..<end])
@@ -95,12 +100,15 @@
             var at = 2
             let unread = "does not know this object"
             try TPMSession.check(Tss2_MU_TPM2B_PUBLIC_Unmarshal(sealed, sealed.count, &at, &publicPart), unread)
-            guard at == 2 + (Int(sealed[0]) << 8 | Int(sealed[1])) else { throw .failed("TPM: not an object that it sealed") }
+            guard at == 2 + (Int(sealed[0]) << 8 | Int(sealed[1])) else {
+                throw .failed("TPM: not an object that it sealed")
+            }
             try TPMSession.check(Tss2_MU_TPM2B_PRIVATE_Unmarshal(sealed, sealed.count, &at, &secretPart), unread)
             var object = cs_tpm_none()
             let loaded = Esys_Load(
                 context, parent, session, cs_tpm_none(), cs_tpm_none(), &secretPart, &publicPart, &object)
-            try TPMSession.check(loaded, "does not know this object: another machine's, altered, or the TPM was cleared")
+            try TPMSession.check(
+                loaded, "does not know this object: another machine's, altered, or the TPM was cleared")
             defer { Esys_FlushContext(context, object) }
             var data: UnsafeMutablePointer<TPM2B_SENSITIVE_DATA>?
             let status = Esys_Unseal(context, object, session, cs_tpm_none(), cs_tpm_none(), &data)
@@ -111,7 +119,8 @@
                 Esys_Free(data)
             }
             return withUnsafeBytes(of: &data.pointee.buffer) { bytes in
-                Secret(copying: Span(_unsafeBytes: UnsafeRawBufferPointer(rebasing: bytes.prefix(Int(data.pointee.size)))))
+                Secret(
+                    copying: Span(_unsafeBytes: UnsafeRawBufferPointer(rebasing: bytes.prefix(Int(data.pointee.size)))))
             }
         }
 

@@ -71,7 +71,8 @@ package struct Presence: Sendable {
         case .givenUp: return .notPresent(.loginPage, "no password was given")
         case .unavailable(let detail): return .notPresent(.loginPage, detail)
         case .accepted(let typed):
-            guard let key = try? PassphraseGuard(ask: { typed }).open(box.underPassword), let secret = box.open(key) else {
+            guard let key = try? PassphraseGuard(ask: { typed }).open(box.underPassword), let secret = box.open(key)
+            else {
                 return .notPresent(.loginPage, "the machine's password has changed since")
             }
             return .present(secret)

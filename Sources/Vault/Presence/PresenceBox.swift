@@ -29,7 +29,8 @@ struct PresenceBox {
     /// Nil where `bytes` were not written by ``bytes``.
     init?(_ bytes: [UInt8], for name: ItemName) {
         var rest = bytes.dropFirst()
-        guard bytes.first == PresenceBox.layout, let password = PresenceBox.part(&rest), let tpm = PresenceBox.part(&rest)
+        guard bytes.first == PresenceBox.layout, let password = PresenceBox.part(&rest),
+            let tpm = PresenceBox.part(&rest)
         else { return nil }
         underPassword = password
         underTPM = tpm.isEmpty ? nil : tpm
@@ -47,7 +48,9 @@ struct PresenceBox {
         return try? master.open(sealed, as: binding)
     }
 
-    private static func counted(_ bytes: [UInt8]) -> [UInt8] { [UInt8(bytes.count >> 8), UInt8(bytes.count & 0xFF)] + bytes }
+    private static func counted(_ bytes: [UInt8]) -> [UInt8] {
+        [UInt8(bytes.count >> 8), UInt8(bytes.count & 0xFF)] + bytes
+    }
 
     private static func part(_ rest: inout ArraySlice<UInt8>) -> [UInt8]? {
         guard rest.count >= 2 else { return nil }

@@ -38,7 +38,8 @@ package struct PassphraseGuard: KeyGuard {
     package func seal(_ key: Secret) throws(VaultProblem) -> [UInt8] {
         let salt = SystemRandom().bytes(Argon2id.saltCount)
         let stretched = try stretch(cost, salt)
-        return [PassphraseGuard.layout] + PassphraseGuard.bigEndian(cost.memory) + PassphraseGuard.bigEndian(cost.passes)
+        return [PassphraseGuard.layout] + PassphraseGuard.bigEndian(cost.memory)
+            + PassphraseGuard.bigEndian(cost.passes)
             + salt + stretched.seal(key, as: PassphraseGuard.binding)
     }
 

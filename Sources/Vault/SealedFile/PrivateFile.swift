@@ -17,7 +17,9 @@ struct PrivateFile: Sendable {
         guard file >= 0 else { return .failed(failure("cannot open")) }
         defer { close(file) }
         var status = stat()
-        guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return .failed("\(path): not a file") }
+        guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+            return .failed("\(path): not a file")
+        }
         guard status.st_mode & 0o077 == 0 else {
             let mode = String(status.st_mode & 0o777, radix: 8)
             return .failed("\(path): mode 0\(mode) lets others at it; expected 0600 (chmod 600)")
@@ -32,7 +34,9 @@ struct PrivateFile: Sendable {
         var bytes = [UInt8](repeating: 0, count: count)
         var done = 0
         while done < count {
-            let here = bytes.withUnsafeMutableBytes { pread(file, $0.baseAddress.map { $0 + done }, count - done, off_t(done)) }
+            let here = bytes.withUnsafeMutableBytes {
+                pread(file, $0.baseAddress.map { $0 + done }, count - done, off_t(done))
+            }
             if here < 0, errno == EINTR { continue }
             guard here >= 0 else { return .failed(failure("cannot read")) }
             guard here > 0 else { return .failed("\(path): shorter than it was a moment ago") }

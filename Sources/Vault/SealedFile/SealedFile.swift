@@ -70,7 +70,9 @@ package final class SealedFile: ItemStore {
 
     private func make() throws(VaultProblem) -> [UInt8] {
         let guarded = try keyGuard.seal(MasterKey.random())
-        guard guarded.count <= 0xFFFF else { throw .failed("\(keyGuard.kind.name): a guarded key of \(guarded.count) bytes") }
+        guard guarded.count <= 0xFFFF else {
+            throw .failed("\(keyGuard.kind.name): a guarded key of \(guarded.count) bytes")
+        }
         return guarded
     }
 

@@ -19,7 +19,9 @@ func text(_ secret: Secret?) -> String? {
     }
 }
 
-func item(_ account: String, _ service: String = "test") throws -> ItemName { try ItemName(service: service, account: account) }
+func item(_ account: String, _ service: String = "test") throws -> ItemName {
+    try ItemName(service: service, account: account)
+}
 
 /// What a reading says, for comparing.
 func kind<Value>(_ reading: Reading<Value>) -> String {
