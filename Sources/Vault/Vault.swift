@@ -40,7 +40,7 @@ package struct Vault: Sendable {
         try names().filter { $0.service.utf8.elementsEqual(service.utf8) }.map(\.account)
     }
 
-    /// Durable once it returns. Throws ``VaultProblem/changed``, and does nothing, where the expectation does not hold.
+    /// Durable once it returns; blocks its thread until then. Throws ``VaultProblem/changed``, and does nothing, where the expectation does not hold.
     @discardableResult
     package func write(
         _ contents: ItemContents, to name: ItemName, expecting expectation: Expectation = .anything

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from vaults import BARE, TPM, Keyring, ask, missing
+from vaults import BARE, TPM, Keyring, ask, missing, start
 
 needs_keyring = pytest.mark.skipif(bool(missing("gnome-keyring-daemon", "dbus-daemon", "dbus-send")), reason="no gnome-keyring")
 needs_tpm = pytest.mark.skipif(bool(missing("swtpm")), reason="no swtpm")
@@ -73,6 +73,22 @@ def test_a_locked_keyring_is_not_an_empty_one(keyring, tmp_path):
 
 
 @needs_keyring
+def test_a_program_outlives_its_keyring(keyring, tmp_path):
+    ask("secret-service", tmp_path, "write", *ITEM, "held", **keyring.variables)
+    with start("secret-service", tmp_path, "reread", *ITEM, **keyring.variables) as reader:
+        def read():
+            reader.stdin.write("again\n")
+            reader.stdin.flush()
+            return reader.stdout.readline().strip()
+
+        assert read() == "value held"
+        keyring.end()
+        keyring.begin("--unlock")
+        assert read() == "value held"
+        reader.stdin.close()
+
+
+@needs_keyring
 def test_the_keyring_seals_what_it_keeps(keyring, tmp_path):
     ask("secret-service", tmp_path, "write", *ITEM, "in-the-open?", **keyring.variables)
     files = list((tmp_path / "data").rglob("*.keyring"))
@@ -122,6 +138,8 @@ def test_the_platforms_order_and_its_reasons(tpm, tmp_path):
     nothing = ask("platform", tmp_path / "c", "choice", **NO_TPM, **NO_CREDS)
     assert nothing.startswith("failed: this machine has no place for secrets")
     assert not (tmp_path / "c/back-end").exists()
+    (tmp_path / "b/back-end").write_text("another's")
+    assert ask("platform", tmp_path / "b", "read", *ITEM, **PASSPHRASE).endswith("names no back end")
 
 
 @needs_creds

@@ -67,7 +67,7 @@ class TPM(Machine):
     def __enter__(self) -> "TPM":
         (self.folder / "tpm").mkdir(exist_ok=True)
         # tpm2-tss takes the control channel to be one port on.
-        for port in range(20_000 + os.getpid() % 10_000, 65_000, 2):
+        for port in range(20_000 + os.getpid() % 5_000 * 2, 60_000, 2):
             with socket.socket() as first, socket.socket() as second:
                 try:
                     first.bind(("127.0.0.1", port))

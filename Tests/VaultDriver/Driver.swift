@@ -52,6 +52,7 @@ struct Driver: Sendable {
         case ("choice", 0): try choice()
         case ("names", 0): for name in try vault.names() { say("\(name)") }
         case ("read", 2): try read(ItemName(service: words[0], account: words[1]))
+        case ("reread", 2): while readLine() != nil { try read(ItemName(service: words[0], account: words[1])) }
         case ("remove", 2): try vault.remove(ItemName(service: words[0], account: words[1]))
         case ("write", 3):
             try vault.write(.text(Driver.secret(words[2])), to: ItemName(service: words[0], account: words[1]))

@@ -4,6 +4,7 @@
 //   vault-driver BACK-END FOLDER contract           the contract suite
 //   vault-driver BACK-END FOLDER read|remove SERVICE ACCOUNT
 //   vault-driver BACK-END FOLDER write SERVICE ACCOUNT TEXT
+//   vault-driver BACK-END FOLDER reread SERVICE ACCOUNT    reads at each line of standard input
 //   vault-driver BACK-END FOLDER names
 //   vault-driver BACK-END FOLDER count SERVICE ACCOUNT N   adds one, N times, by compare-and-swap
 //   vault-driver BACK-END FOLDER load SERVICE ACCOUNT      writes 1, 2, … until it is killed; says each once it is kept

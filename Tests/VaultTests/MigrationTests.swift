@@ -120,18 +120,19 @@ private final class MemoryRemains: RememberedCredentials {
             let keychain = MemoryKeychain()
             #expect(try keychain.add(secret("päss"), at: item("anna", "old")) == 0)
             #expect(try keychain.add(Secret(copying: ([0xFF, 0] as [UInt8]).span), at: item("bytes", "old")) == 0)
+            #expect(try keychain.add(secret("not ours"), at: item("anna", "another")) == 0)
             let source = try KeychainRemains(
-                keychain, service: "old", accounts: ["anna", "bytes", "nobody"], to: "new")
+                keychain, service: "old", to: "new")
             keychain.answer(-25_308)
             #expect(ending { () throws(VaultProblem) in try Migration(from: source, into: vault).run() } == "locked")
             keychain.answer(0)
             #expect(try Migration(from: source, into: vault).run().moved.count == 2)
             #expect(try held(vault, "anna", "new") == "päss")
             #expect(try vault.read(item("bytes", "new")).certain()?.contents.kind == .bytes)
-            #expect(keychain.list().names.isEmpty)
+            #expect(keychain.list().names.map(\.service) == ["another"])
             #expect(
                 ending { () throws(VaultProblem) in
-                    try KeychainRemains(keychain, service: "same", accounts: [], to: "same")
+                    try KeychainRemains(keychain, service: "same", to: "same")
                 } == "bad name")
         }
     }

@@ -11,7 +11,8 @@
 
         package init(_ name: ItemName) { self.name = name }
 
-        /// Replaces the item. The keychain's status.
+        /// Replaces the item; the keychain's status. Deleted and added, for a change would ask the person: who stops in between signs
+        /// in again.
         package func bind(_ secret: Secret) -> Int32 {
             let item = query()
             SecItemDelete(item as CFDictionary)

@@ -27,9 +27,11 @@
 
         init() throws(VaultProblem) {
             var error: UnsafeMutablePointer<GError>?
-            guard let service = secret_service_get_sync(SECRET_SERVICE_OPEN_SESSION, nil, &error) else {
-                throw problem("no Secret Service", error)
-            }
+            // One of our own each time, not the one that libsecret shares: that one keeps the session it had with a daemon which
+            // may have been restarted since, and fails for ever after.
+            let opened = secret_service_open_sync(
+                secret_service_get_type(), nil, SECRET_SERVICE_OPEN_SESSION, nil, &error)
+            guard let service = opened else { throw problem("no Secret Service", error) }
             self.service = service
             // GLib's shared connection ends the program when the bus goes; that is not a library's to decide.
             g_dbus_connection_set_exit_on_close(cs_secret_connection(service), 0)

@@ -12,8 +12,10 @@
         private var session = cs_tpm_none()
 
         init(_ device: String) throws(VaultProblem) {
-            // The library complains on standard error by itself, which is the caller's.
-            setenv("TSS2_LOG", "all+NONE", 0)
+            // Looked at first, since the library complains of a missing file on standard error, which is the program's.
+            if device.hasPrefix("device:"), access(String(device.dropFirst(7)), R_OK | W_OK) != 0 {
+                throw .failed("TPM: \(device.dropFirst(7)): \(String(cString: strerror(errno)))")
+            }
             var transport: OpaquePointer?
             let status = Tss2_TctiLdr_Initialize(device, &transport)
             guard status == 0, let transport else { throw TPMSession.problem("\(device) cannot be reached", status) }
