@@ -3,6 +3,7 @@ says when it is closed, gone or another's: never that nothing is there."""
 
 import os
 import shutil
+import subprocess
 
 import pytest
 
@@ -33,19 +34,27 @@ def keeps_the_contract(back_end, folder, **variables) -> bool:
     return len(lines) >= 9
 
 
+def version(program) -> str:
+    """What a test ran over, so that a run says that it did."""
+    return subprocess.run([program, "--version"], capture_output=True, text=True).stdout.splitlines()[0]
+
+
 @needs_keyring
-def test_the_secret_service(keyring, tmp_path):
+def test_the_secret_service(keyring, tmp_path, note):
     assert keeps_the_contract("secret-service", tmp_path, **keyring.variables)
+    note(f"the vault's contract, over {version('gnome-keyring-daemon')}")
 
 
 @needs_tpm
-def test_a_file_under_a_tpm(tpm, tmp_path):
+def test_a_file_under_a_tpm(tpm, tmp_path, note):
     assert keeps_the_contract(f"tpm={tpm.device}", tmp_path)
+    note(f"the vault's contract, over {version('swtpm')}")
 
 
 @needs_creds
-def test_a_file_under_systemd_creds(tmp_path):
+def test_a_file_under_systemd_creds(tmp_path, note):
     assert keeps_the_contract("systemd-creds", tmp_path)
+    note(f"the vault's contract, over systemd-creds of {version('systemd-creds')}")
 
 
 def test_a_file_under_a_passphrase(tmp_path):

@@ -79,7 +79,7 @@ def test_nothing_is_bound_without_the_password(machine):
 
 
 @needs_sensor
-def test_a_finger_opens_what_a_tpm_holds(machine, tmp_path):
+def test_a_finger_opens_what_a_tpm_holds(machine, tmp_path, note):
     (tmp_path / "tpm-of-ours").mkdir()
     with TPM(tmp_path / "tpm-of-ours") as tpm, Sensor(tmp_path) as sensor:
         machine.variables |= {"VAULT_TPM": tpm.device, "VAULT_FINGER": "root"}
@@ -104,3 +104,4 @@ def test_a_finger_opens_what_a_tpm_holds(machine, tmp_path):
         # Without the TPM a finger opens nothing.
         del machine.variables["VAULT_TPM"]
         assert machine.does("release", *ITEM).startswith("loginPage: no password was given")
+    note("presence: fprintd over libfprint's virtual sensor, an enrolled finger and a stranger's; the key in swtpm")

@@ -69,9 +69,12 @@ import Testing
         }
     }
 
-    @Test func aPriceThatAForgerNamesIsNotPaid() throws {
+    /// One KiB over the most, one pass over the most: paid, they would open nothing, and say `locked`.
+    @Test(arguments: [(1, [0, 8, 0, 1] as [UInt8]), (5, [0, 0, 0, 17])]) func aPriceThatAForgerNamesIsNotPaid(
+        _ at: Int, _ price: [UInt8]
+    ) throws {
         var forged = try cheap("right").seal(MasterKey.random())
-        forged.replaceSubrange(1..<5, with: [0x7F, 0xFF, 0xFF, 0xFF])
+        forged.replaceSubrange(at..<at + 4, with: price)
         let sealed = forged
         #expect(ending { () throws(VaultProblem) in try cheap("right").open(sealed) } == "failed")
     }
