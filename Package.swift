@@ -18,8 +18,9 @@ func module(_ name: String, _ dependencies: [Target.Dependency], path: String? =
         swiftSettings: settings)
 }
 
-/// One C library of the system: a module map and a shim, nothing else.
-func library(_ name: String, pkgConfig: String, apt: String) -> Target {
+/// One C library of the system: a module map and a shim, nothing else. Without pkg-config where the headers are where all are: SwiftPM
+/// would warn whoever builds only the server of packages that he does not need.
+func library(_ name: String, pkgConfig: String? = nil, apt: String) -> Target {
     .systemLibrary(name: name, path: "Sources/C/\(name)", pkgConfig: pkgConfig, providers: [.apt([apt])])
 }
 
@@ -44,8 +45,8 @@ let package = Package(
         library("CZlib", pkgConfig: "zlib", apt: "zlib1g-dev"),
         library("CCurl", pkgConfig: "libcurl", apt: "libcurl4-openssl-dev"),
         library("CSecret", pkgConfig: "libsecret-1", apt: "libsecret-1-dev"),
-        library("CTPM", pkgConfig: "tss2-esys", apt: "libtss2-dev"),
-        library("CPAM", pkgConfig: "pam", apt: "libpam0g-dev"),
+        library("CTPM", apt: "libtss2-dev"),
+        library("CPAM", apt: "libpam0g-dev"),
 
         module("Wire", []),
         module("Seal", ["CCrypto", "CSodium"]),
