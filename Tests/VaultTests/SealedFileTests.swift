@@ -26,8 +26,8 @@ import Testing
             let text = String(decoding: try bytes(path), as: UTF8.self)
             #expect(!text.contains("held in secret") && !text.contains("test"))
             #expect(try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int == 0o600)
-            #expect(try kind(file.find(try item("a"))) == "value")
-            #expect(try kind(file.find(try item("b"))) == "absent")
+            #expect(try kind(file.find(item("a"))) == "value")
+            #expect(try kind(file.find(item("b"))) == "absent")
         }
     }
 
@@ -46,7 +46,7 @@ import Testing
     }
 
     /// Whatever a byte is changed to, and wherever the file is cut off: never absent, never a value, never written over.
-    @Test func analteredFileIsNeitherReadNorTakenForAbsent() throws {
+    @Test func anAlteredFileIsNeitherReadNorTakenForAbsent() throws {
         try withFile("right") { path, file throws in
             let whole = try bytes(path)
             let name = try item("a")
@@ -86,14 +86,14 @@ import Testing
             func open(_ sealed: [UInt8]) throws(VaultProblem) -> Secret { throw .failed("test") }
         }
         try withFile("right") { path, _ throws in
-            #expect(try kind(SealedFile(path, guardedBy: Other()).find(try item("a"))) == "failed")
+            #expect(try kind(SealedFile(path, guardedBy: Other()).find(item("a"))) == "failed")
         }
     }
 
     @Test func oneThatOthersMayReadIsRefused() throws {
         try withFile("right") { path, file throws in
             try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: path)
-            #expect(try kind(file.find(try item("a"))) == "failed")
+            #expect(try kind(file.find(item("a"))) == "failed")
         }
     }
 
