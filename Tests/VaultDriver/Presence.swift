@@ -4,8 +4,8 @@ import Glibc
 
 extension Driver {
     /// `bind SERVICE ACCOUNT TEXT` and `release SERVICE ACCOUNT`: a secret bound to presence. VAULT_PASSWORD is what the person types (unset:
-    /// gives up), VAULT_PAM the folder with PAM's service `countersign`, VAULT_FINGER whose fingers count (unset: no reader is asked),
-    /// VAULT_TPM the TPM.
+    /// gives up), VAULT_PAM the folder with PAM's service `countersign`, VAULT_TPM the TPM, VAULT_FINGER whose fingers count (unset: no
+    /// reader is asked), VAULT_PATIENCE for how many seconds one is waited for (unset: 1).
     func runPresence(_ command: String, _ words: [String]) throws(VaultProblem) {
         switch (command, words.count) {
         case ("bind", 3):
@@ -27,10 +27,11 @@ extension Driver {
         let finger = getenv("VAULT_FINGER").map { FprintdReader(user: String(cString: $0)) }
         let tpm = getenv("VAULT_TPM").map { TPMGuard(device: String(cString: $0)) }
         let folder = getenv("VAULT_PAM").map { String(cString: $0) }
+        let patience = getenv("VAULT_PATIENCE").flatMap { Int(String(cString: $0)) } ?? 1
         return Presence(
             vault, fingerprint: finger,
             password: PAMPasswordCheck(service: "countersign", user: "root", folder: folder),
-            tpm: tpm, patience: .seconds(3), cost: .init(memory: 64, passes: 1))
+            tpm: tpm, patience: .seconds(patience), cost: .init(memory: 64, passes: 1))
     }
 
     static func variable(_ name: String) -> @Sendable () -> Secret? {
