@@ -5,61 +5,41 @@ import pathlib
 import socket
 import struct
 import subprocess
-import time
 
 import fingerprint
+from vaults import BUS, Machine, until
 
 FPRINTD = "/usr/libexec/fprintd"
-_BUS = """<busconfig><type>system</type><listen>unix:path={path}</listen><auth>EXTERNAL</auth>
-<policy context="default"><allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/><allow own="*"/></policy></busconfig>"""
 
 
-class Sensor:
+class Sensor(Machine):
     def __init__(self, folder: pathlib.Path):
-        self.folder = folder
+        super().__init__(folder)
         self.environment = os.environ | {"DBUS_SYSTEM_BUS_ADDRESS": f"unix:path={folder}/bus"}
-        self._processes: list[subprocess.Popen] = []
 
-    def __enter__(self) -> "Sensor":
-        (self.folder / "bus.conf").write_text(_BUS.format(path=self.folder / "bus"))
+    def _begin(self) -> None:
+        (self.folder / "bus.conf").write_text(BUS.format(type="system", path=self.folder / "bus"))
         (self.folder / "state").mkdir()
-        self._start("dbus-daemon", "--nofork", f"--config-file={self.folder}/bus.conf")
-        self._until((self.folder / "bus").exists)
-        polkit = self._start("/usr/bin/python3", str(pathlib.Path(__file__).with_name("polkit.py")))
-        assert polkit.stdout.readline() == b"ready\n"
-        self._start(FPRINTD, "-t", FP_VIRTUAL_IMAGE=str(self.folder / "sensor"), STATE_DIRECTORY=str(self.folder / "state"),
-                    FP_DRIVERS_ALLOWLIST="virtual_image")
-        self._until(lambda: self._run("fprintd-list", "root").returncode == 0)
-        return self
-
-    def __exit__(self, *error) -> None:
-        for process in reversed(self._processes):
-            process.kill()
-            process.wait()
-            process.stdout.close()
-
-    def _start(self, *command: str, **variables: str) -> subprocess.Popen:
-        process = subprocess.Popen(command, env=self.environment | variables, stdout=subprocess.PIPE,
-                                   stderr=open(self.folder / "log", "ab"))
-        self._processes.append(process)
-        return process
+        self.start("dbus-daemon", "--nofork", f"--config-file={self.folder}/bus.conf")
+        until((self.folder / "bus").exists, "no bus")
+        polkit = self.start("/usr/bin/python3", str(pathlib.Path(__file__).with_name("polkit.py")),
+                            environment=self.environment, stdout=subprocess.PIPE)
+        with polkit.stdout:
+            assert polkit.stdout.readline() == b"ready\n"
+        self.start(FPRINTD, "-t", environment=self.environment | {
+            "FP_VIRTUAL_IMAGE": f"{self.folder}/sensor", "STATE_DIRECTORY": f"{self.folder}/state",
+            "FP_DRIVERS_ALLOWLIST": "virtual_image"})
+        until(lambda: self._run("fprintd-list", "root").returncode == 0, "no fprintd")
 
     def _run(self, *command: str) -> subprocess.CompletedProcess:
         return subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=20)
-
-    @staticmethod
-    def _until(there, seconds: float = 10) -> None:
-        end = time.monotonic() + seconds
-        while not there():
-            assert time.monotonic() < end, "does not start"
-            time.sleep(0.02)
 
     def touch(self, finger: int) -> None:
         """Lays a finger on the sensor once, as soon as it listens."""
         picture = fingerprint.picture(finger)
         with socket.socket(socket.AF_UNIX) as sensor:
             # It listens while somebody uses it.
-            self._until(lambda: sensor.connect_ex(str(self.folder / "sensor")) == 0)
+            until(lambda: sensor.connect_ex(str(self.folder / "sensor")) == 0, "the sensor is not used")
             sensor.sendall(struct.pack("ii", fingerprint.WIDTH, fingerprint.HEIGHT) + picture)
             sensor.shutdown(socket.SHUT_WR)
             sensor.recv(1)

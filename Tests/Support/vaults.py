@@ -6,6 +6,7 @@ import shutil
 import socket
 import subprocess
 import time
+import typing
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DRIVER = os.environ.get("COUNTERSIGN_VAULT_DRIVER", str(ROOT / ".build/release/vault-driver"))
@@ -33,7 +34,8 @@ def until(is_so, what: str, seconds: float = 10) -> None:
         time.sleep(0.02)
 
 
-_BUS = """<busconfig><type>session</type><listen>unix:path={path}</listen><auth>EXTERNAL</auth>
+# A bus on which everybody may do everything, and no service starts by itself.
+BUS = """<busconfig><type>{type}</type><listen>unix:path={path}</listen><auth>EXTERNAL</auth>
 <policy context="default"><allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/><allow own="*"/></policy></busconfig>"""
 
 
@@ -55,6 +57,15 @@ class Machine:
         process.wait()
         self._processes.remove(process)
 
+    def __enter__(self) -> typing.Self:
+        try:
+            self._begin()
+        except BaseException:
+            # Nobody calls the other end of a `with` that did not begin.
+            self.__exit__()
+            raise
+        return self
+
     def __exit__(self, *error) -> None:
         for process in reversed(self._processes):
             process.kill()
@@ -64,7 +75,7 @@ class Machine:
 class TPM(Machine):
     """swtpm: the TPM 2.0 reference code as a process."""
 
-    def __enter__(self) -> "TPM":
+    def _begin(self) -> None:
         (self.folder / "tpm").mkdir(exist_ok=True)
         # tpm2-tss takes the control channel to be one port on.
         for port in range(20_000 + os.getpid() % 5_000 * 2, 60_000, 2):
@@ -80,7 +91,6 @@ class TPM(Machine):
             "swtpm", "socket", "--tpm2", "--tpmstate", f"dir={self.folder}/tpm", "--server", f"type=tcp,port={port}",
             "--ctrl", f"type=tcp,port={port + 1}", "--flags", "not-need-init,startup-clear")
         until(lambda: self._answers(port), "swtpm does not start")
-        return self
 
     @staticmethod
     def _answers(port: int) -> bool:
@@ -94,19 +104,17 @@ class Keyring(Machine):
     PASSWORD = b"keyring's"
     LOGIN = "/org/freedesktop/secrets/collection/login"
 
-    def __enter__(self) -> "Keyring":
+    def _begin(self) -> None:
         for name in ("data", "run"):
             (self.folder / name).mkdir(mode=0o700)
-        # No service starts by itself here: a second keyring, one that prompts.
         config = self.folder / "bus.conf"
-        config.write_text(_BUS.format(path=self.folder / "bus"))
+        config.write_text(BUS.format(type="session", path=self.folder / "bus"))
         bus = self.start("dbus-daemon", f"--config-file={config}", "--nofork", "--print-address", stdout=subprocess.PIPE)
         address = bus.stdout.readline().decode().strip()
         bus.stdout.close()
         self.variables = {"DBUS_SESSION_BUS_ADDRESS": address, "HOME": str(self.folder),
                           "XDG_DATA_HOME": f"{self.folder}/data", "XDG_RUNTIME_DIR": f"{self.folder}/run"}
         self.begin("--unlock")
-        return self
 
     def begin(self, *options: str) -> None:
         """A daemon; with `--unlock` its keyring is open."""
