@@ -1,0 +1,20 @@
+#pragma once
+#include <tss2/tss2_esys.h>
+#include <tss2/tss2_mu.h>
+#include <tss2/tss2_rc.h>
+#include <tss2/tss2_tctildr.h>
+
+// Handles and attributes are macros with casts in them, which do not import.
+static inline ESYS_TR cs_tpm_none(void) { return ESYS_TR_NONE; }
+static inline ESYS_TR cs_tpm_password(void) { return ESYS_TR_PASSWORD; }
+static inline ESYS_TR cs_tpm_owner(void) { return ESYS_TR_RH_OWNER; }
+static inline TPMA_OBJECT cs_tpm_parent_attributes(void) {
+    return TPMA_OBJECT_FIXEDTPM | TPMA_OBJECT_FIXEDPARENT | TPMA_OBJECT_SENSITIVEDATAORIGIN | TPMA_OBJECT_USERWITHAUTH |
+           TPMA_OBJECT_NODA | TPMA_OBJECT_RESTRICTED | TPMA_OBJECT_DECRYPT;
+}
+static inline TPMA_OBJECT cs_tpm_sealed_attributes(void) {
+    return TPMA_OBJECT_FIXEDTPM | TPMA_OBJECT_FIXEDPARENT | TPMA_OBJECT_USERWITHAUTH | TPMA_OBJECT_NODA;
+}
+static inline TPMA_SESSION cs_tpm_session_attributes(void) {
+    return TPMA_SESSION_DECRYPT | TPMA_SESSION_ENCRYPT | TPMA_SESSION_CONTINUESESSION;
+}

@@ -1,0 +1,77 @@
+#if canImport(Glibc)
+    import Glibc
+#else
+    import Darwin
+#endif
+
+/// An exclusive `flock` on a file that is never removed. The kernel gives it back when its holder dies, however he dies.
+package final class FileLock: Sendable {
+    private let file: Int32
+
+    private init(_ file: Int32) { self.file = file }
+
+    deinit { close(file) }
+
+    /// The descriptor closes with the last reference; unlocking first lets the next one in at once.
+    package func release() { flock(file, LOCK_UN) }
+
+    /// Blocks its thread: for locks that are held as long as a write takes.
+    static func take(_ path: String, within patience: Duration) throws(VaultProblem) -> FileLock {
+        let lock = try untaken(path)
+        let end = ContinuousClock.now + patience
+        repeat {
+            if try lock.isTaken(path) { return lock }
+            usleep(2_000)
+        } while ContinuousClock.now < end
+        throw .failed("\(path): another process has held this lock for \(patience)")
+    }
+
+    /// Blocks no thread: the holder may be a task that needs it.
+    nonisolated(nonsending) static func wait(_ path: String, within patience: Duration) async throws(VaultProblem)
+        -> FileLock
+    {
+        let lock = try untaken(path)
+        let end = ContinuousClock.now + patience
+        repeat {
+            if try lock.isTaken(path) { return lock }
+            do {
+                try await Task.sleep(nanoseconds: 20_000_000)
+            } catch {
+                throw .failed("\(path): waiting for this lock was given up")
+            }
+        } while ContinuousClock.now < end
+        throw .failed("\(path): another process has held this lock for \(patience)")
+    }
+
+    private static func untaken(_ path: String) throws(VaultProblem) -> FileLock {
+        let file = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard file >= 0 else { throw .failed("\(path): cannot open: \(String(cString: strerror(errno)))") }
+        return FileLock(file)
+    }
+
+    private func isTaken(_ path: String) throws(VaultProblem) -> Bool {
+        if flock(file, LOCK_EX | LOCK_NB) == 0 { return true }
+        guard errno == EWOULDBLOCK || errno == EINTR else {
+            throw .failed("\(path): cannot lock: \(String(cString: strerror(errno)))")
+        }
+        return false
+    }
+}
+
+/// The two locks of a vault. Apart, because who holds the lease writes meanwhile.
+package struct VaultLocks: Sendable {
+    private let folder: String
+    private let writing: Duration
+
+    /// A folder that exists, the same for all who share the vault, on one machine. `writing` is how long a writer waits for another.
+    package init(folder: String, writing: Duration = .seconds(10)) {
+        self.folder = folder
+        self.writing = writing
+    }
+
+    func write() throws(VaultProblem) -> FileLock { try FileLock.take("\(folder)/writing.lock", within: writing) }
+
+    nonisolated(nonsending) func lease(within patience: Duration) async throws(VaultProblem) -> FileLock {
+        try await FileLock.wait("\(folder)/lease.lock", within: patience)
+    }
+}

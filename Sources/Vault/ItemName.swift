@@ -1,0 +1,46 @@
+/// The two words under which a vault keeps an item, as keychains have them: the service (which app or purpose) and the account
+/// (whose).
+///
+/// Compared by bytes. Swift's `String` takes a letter and the same letter put together from two marks for equal, and no back end
+/// does.
+package struct ItemName: Hashable, Comparable, Sendable, CustomStringConvertible {
+    /// 1 to 255 bytes of UTF-8 without control characters.
+    package let service: String
+    /// The same.
+    package let account: String
+
+    package static let most = 255
+
+    package init(service: String, account: String) throws(VaultProblem) {
+        try ItemName.check(service, "service")
+        try ItemName.check(account, "account")
+        self.service = service
+        self.account = account
+    }
+
+    private static func check(_ text: String, _ part: String) throws(VaultProblem) {
+        guard (1...most).contains(text.utf8.count) else {
+            throw .badName("\(part): \(text.utf8.count) bytes; expected 1 to \(most)")
+        }
+        guard text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
+            throw .badName("\(part): holds a control character")
+        }
+    }
+
+    package static func == (left: ItemName, right: ItemName) -> Bool {
+        left.service.utf8.elementsEqual(right.service.utf8) && left.account.utf8.elementsEqual(right.account.utf8)
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        hasher.combine(Array(service.utf8))
+        hasher.combine(Array(account.utf8))
+    }
+
+    package static func < (left: ItemName, right: ItemName) -> Bool {
+        left.service.utf8.elementsEqual(right.service.utf8)
+            ? left.account.utf8.lexicographicallyPrecedes(right.account.utf8)
+            : left.service.utf8.lexicographicallyPrecedes(right.service.utf8)
+    }
+
+    package var description: String { "\(service) / \(account)" }
+}

@@ -1,0 +1,51 @@
+// swift-format-ignore-file
+// Apple names these, and documents them.
+// Shapes of Security.framework; see README.md. Source: Apple's documentation of Keychain Services.
+import Foundation
+
+public typealias CFTypeRef = AnyObject
+public typealias CFString = NSString
+public typealias CFDictionary = NSDictionary
+public typealias CFBoolean = NSNumber
+public typealias CFAllocator = NSObject
+public typealias CFError = NSError
+public typealias OSStatus = Int32
+
+public final class SecAccessControl: NSObject {}
+
+public struct SecAccessControlCreateFlags: OptionSet, Sendable {
+    public let rawValue: UInt
+    public init(rawValue: UInt) { self.rawValue = rawValue }
+    public static var userPresence: SecAccessControlCreateFlags { SecAccessControlCreateFlags(rawValue: 1) }
+}
+
+public var kCFBooleanTrue: CFBoolean! { nil }
+public var kCFBooleanFalse: CFBoolean! { nil }
+public var kSecClass: CFString { "" }
+public var kSecClassGenericPassword: CFString { "" }
+public var kSecAttrService: CFString { "" }
+public var kSecAttrAccount: CFString { "" }
+public var kSecAttrDescription: CFString { "" }
+public var kSecAttrAccessGroup: CFString { "" }
+public var kSecAttrSynchronizable: CFString { "" }
+public var kSecAttrAccessible: CFString { "" }
+public var kSecAttrAccessibleAfterFirstUnlockThisDeviceOnly: CFString { "" }
+public var kSecAttrAccessibleWhenPasscodeSetThisDeviceOnly: CFString { "" }
+public var kSecAttrAccessControl: CFString { "" }
+public var kSecUseDataProtectionKeychain: CFString { "" }
+public var kSecUseAuthenticationContext: CFString { "" }
+public var kSecReturnData: CFString { "" }
+public var kSecReturnAttributes: CFString { "" }
+public var kSecMatchLimit: CFString { "" }
+public var kSecMatchLimitOne: CFString { "" }
+public var kSecMatchLimitAll: CFString { "" }
+public var kSecValueData: CFString { "" }
+
+public func SecItemCopyMatching(_ query: CFDictionary, _ result: UnsafeMutablePointer<CFTypeRef?>?) -> OSStatus { 0 }
+public func SecItemAdd(_ attributes: CFDictionary, _ result: UnsafeMutablePointer<CFTypeRef?>?) -> OSStatus { 0 }
+public func SecItemUpdate(_ query: CFDictionary, _ attributes: CFDictionary) -> OSStatus { 0 }
+@discardableResult public func SecItemDelete(_ query: CFDictionary) -> OSStatus { 0 }
+public func SecAccessControlCreateWithFlags(
+    _ allocator: CFAllocator?, _ protection: CFTypeRef, _ flags: SecAccessControlCreateFlags,
+    _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
+) -> SecAccessControl? { nil }

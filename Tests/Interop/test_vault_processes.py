@@ -1,0 +1,94 @@
+"""Several processes on one vault, processes that die in the middle, and a disk that is full: no change is lost that was acknowledged,
+none is half made, and nobody waits for the dead."""
+
+import random
+import subprocess
+import time
+
+import pytest
+
+from vaults import BARE, DRIVER, ask, start
+
+PASSPHRASE = {"VAULT_PASSPHRASE": "correct horse"}
+ITEM = ("service", "account")
+
+
+def vault(folder, *words) -> str:
+    return ask("passphrase", folder, *words, **PASSPHRASE)
+
+
+def begin(folder, *words, prefix=()) -> subprocess.Popen:
+    return start("passphrase", folder, *words, prefix=prefix, **PASSPHRASE)
+
+
+def test_two_processes_lose_no_update(tmp_path):
+    counters = [begin(tmp_path, "count", *ITEM, "150") for _ in range(2)]
+    said = [counter.communicate(timeout=60)[0].split() for counter in counters]
+    assert [words[0] for words in said] == ["beaten", "beaten"]
+    assert sum(int(words[1]) for words in said) > 0, "they never met; nothing was shown"
+    assert vault(tmp_path, "read", *ITEM) == "value 300"
+
+
+def test_a_killed_writer_leaves_the_old_value_or_the_new(tmp_path, note):
+    chance, most = random.Random(1), 0
+    for _ in range(12):
+        with begin(tmp_path, "load", *ITEM) as writer:
+            for _ in range(chance.randint(1, 12)):
+                acknowledged = int(writer.stdout.readline())
+            time.sleep(chance.uniform(0, 0.005))
+            writer.kill()
+            acknowledged = ([acknowledged] + [int(line) for line in writer.stdout.read().split()])[-1]
+        found = int(vault(tmp_path, "read", *ITEM).removeprefix("value "))
+        assert found in (acknowledged, acknowledged + 1)
+        most = max(most, acknowledged)
+    assert most > 5, "they were killed before they did anything"
+    # What the killed left beside it is one draft at most.
+    assert len(list(tmp_path.iterdir())) <= 3, list(tmp_path.iterdir())
+    note(f"vault: a writer killed twelve times, up to {most} writes each; each value found was the last acknowledged or the next")
+
+
+def test_a_lease_is_had_by_one_and_given_back_by_the_dead(tmp_path):
+    holder = begin(tmp_path, "lease", "1000")
+    assert holder.stdout.readline() == "leased\n"
+    assert vault(tmp_path, "lease", "200").startswith("failed: ")
+    # Who has the lease does not keep others from writing; and a stopped holder keeps it.
+    assert vault(tmp_path, "write", *ITEM, "meanwhile") == ""
+    waiting = begin(tmp_path, "lease", "10000")
+    time.sleep(0.2)
+    assert waiting.poll() is None
+    holder.kill()
+    assert waiting.stdout.readline() == "leased\n"
+    for process in (waiting, holder):
+        process.communicate(timeout=10)
+    assert waiting.returncode == 0
+
+
+@pytest.mark.skipif(subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode != 0,
+                    reason="no right to make a mount namespace")
+def test_a_full_disk_changes_nothing(tmp_path):
+    script = """folder=$1 driver=$2 old=$3
+run() { word=$1; shift; "$driver" passphrase "$folder" "$word" service account "$@"; echo "[$?]"; }
+mount -t tmpfs -o size=64k none "$folder"
+run write "$old"
+head -c 1m /dev/zero >"$folder/ballast" 2>"$folder/../full"
+run write new
+run read
+run remove
+run read
+rm "$folder/ballast"
+run write new
+run read
+"""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    result = subprocess.run(["unshare", "-m", "sh", "-c", script, "sh", str(folder), DRIVER, "o" * 9000],
+                            env=BARE | PASSPHRASE, capture_output=True, text=True, timeout=60)
+    assert "No space left" in (tmp_path / "full").read_text(), "the disk is not full"
+    old = f"value {'o' * 9000}"
+    lines = result.stdout.splitlines()
+    assert lines[0] == "[0]"
+    assert lines[1].startswith("failed: ") and "No space left" in lines[1] and lines[2] == "[1]"
+    assert lines[3:5] == [old, "[0]"]
+    assert lines[5].startswith("failed: ") and lines[6] == "[1]"
+    assert lines[7:9] == [old, "[0]"]
+    assert lines[9:] == ["[0]", "value new", "[0]"]

@@ -1,0 +1,122 @@
+import CountersignSeal
+import CountersignVault
+import Glibc
+import VaultContract
+
+/// One vault and what is asked of it.
+struct Driver: Sendable {
+    let backEnd: String
+    let folder: String
+    let vault: Vault
+    /// Where the platform chose.
+    private let platform: PlatformVault?
+
+    init(backEnd: String, folder: String) throws(VaultProblem) {
+        self.backEnd = backEnd
+        self.folder = folder
+        platform = backEnd == "platform" ? try Driver.platform(folder) : nil
+        vault = if let platform { platform.vault } else { try Driver.vault(backEnd, folder) }
+    }
+
+    static let passphrase = variable("VAULT_PASSPHRASE")
+
+    private static func vault(_ backEnd: String, _ folder: String) throws(VaultProblem) -> Vault {
+        Vault(try store(backEnd, "\(folder)/items.sealed"), locks: VaultLocks(folder: folder))
+    }
+
+    private static func platform(_ folder: String) throws(VaultProblem) -> PlatformVault {
+        var means = PlatformVault.Means()
+        means.passphrase = passphrase
+        if let device = getenv("VAULT_TPM") { means.tpm = TPMGuard(device: String(cString: device)) }
+        if let program = getenv("VAULT_SYSTEMD_CREDS") {
+            means.systemdCreds = SystemdCredsGuard(program: String(cString: program))
+        }
+        return try PlatformVault(folder: folder, means: means)
+    }
+
+    private static func store(_ backEnd: String, _ path: String) throws(VaultProblem) -> any ItemStore {
+        switch backEnd {
+        case "secret-service": return SecretServiceStore()
+        case "systemd-creds": return SealedFile(path, guardedBy: SystemdCredsGuard())
+        case "passphrase":
+            return SealedFile(path, guardedBy: PassphraseGuard(.init(memory: 64, passes: 1), ask: passphrase))
+        case let tpm where tpm.hasPrefix("tpm="):
+            return SealedFile(path, guardedBy: TPMGuard(device: String(tpm.dropFirst(4))))
+        default: throw .failed("no back end \(backEnd)")
+        }
+    }
+
+    func run(_ command: String, _ words: [String]) async throws(VaultProblem) {
+        switch (command, words.count) {
+        case ("contract", 0): try contract()
+        case ("choice", 0): try choice()
+        case ("names", 0): for name in try vault.names() { say("\(name)") }
+        case ("read", 2): try read(ItemName(service: words[0], account: words[1]))
+        case ("reread", 2): while readLine() != nil { try read(ItemName(service: words[0], account: words[1])) }
+        case ("remove", 2): try vault.remove(ItemName(service: words[0], account: words[1]))
+        case ("write", 3):
+            try vault.write(.text(Driver.secret(words[2])), to: ItemName(service: words[0], account: words[1]))
+        case ("count", 3): try count(ItemName(service: words[0], account: words[1]), Int(words[2]) ?? 0)
+        case ("load", 2): try load(ItemName(service: words[0], account: words[1]))
+        case ("lease", 1): try await lease(.milliseconds(Int(words[0]) ?? 0))
+        default: try runPresence(command, words)
+        }
+    }
+
+    static func secret(_ text: String) -> Secret { Secret(copying: Array(text.utf8).span) }
+
+    static func text(_ secret: Secret) -> String {
+        secret.withExposedBytes { span in String(decoding: span.indices.map { span[$0] }, as: UTF8.self) }
+    }
+
+    private func contract() throws(VaultProblem) {
+        let (backEnd, folder, vault) = (backEnd, folder, vault)
+        let results = VaultContract(vault, reopen: { (try? Driver.vault(backEnd, folder)) ?? vault }).run()
+        for result in results { say("\(result.wrong.isEmpty ? "ok" : "WRONG") \(result.rule) \(result.wrong)") }
+        guard results.allSatisfy({ $0.wrong.isEmpty }) else { throw .failed("the contract is broken") }
+    }
+
+    private func choice() throws(VaultProblem) {
+        guard let platform else { throw .failed("the platform chose nothing") }
+        say("chose \(platform.backEnd.rawValue)")
+        for passed in platform.passedOver { say("not \(passed.backEnd.rawValue) \(passed.reason)") }
+    }
+
+    private func read(_ name: ItemName) throws(VaultProblem) {
+        guard let item = try vault.read(name).certain() else { return say("absent") }
+        say("value \(Driver.text(item.contents.secret))")
+    }
+
+    private func count(_ name: ItemName, _ times: Int) throws(VaultProblem) {
+        var (done, beaten) = (0, 0)
+        while done < times {
+            let item = try vault.read(name).certain()
+            let number = item.flatMap { Int(Driver.text($0.contents.secret)) } ?? 0
+            let expected: Vault.Expectation = item.map { .version($0.version) } ?? .absent
+            do {
+                try vault.write(.text(Driver.secret("\(number + 1)")), to: name, expecting: expected)
+                done += 1
+            } catch {
+                guard error == .changed else { throw error }
+                beaten += 1
+            }
+        }
+        say("beaten \(beaten)")
+    }
+
+    private func load(_ name: ItemName) throws(VaultProblem) {
+        var number = 0
+        while true {
+            number += 1
+            try vault.write(.text(Driver.secret("\(number)")), to: name)
+            say("\(number)")
+        }
+    }
+
+    private func lease(_ patience: Duration) async throws(VaultProblem) {
+        let lease = try await vault.lease(within: patience)
+        say("leased")
+        while getchar() != EOF {}
+        lease.release()
+    }
+}

@@ -1,0 +1,40 @@
+import CountersignSeal
+import CountersignVault
+import Glibc
+
+extension Driver {
+    /// `bind SERVICE ACCOUNT TEXT` and `release SERVICE ACCOUNT`: a secret bound to presence. VAULT_PASSWORD is what the person types (unset:
+    /// gives up), VAULT_PAM the folder with PAM's service `countersign`, VAULT_TPM the TPM, VAULT_FINGER whose fingers count (unset: no
+    /// reader is asked), VAULT_PATIENCE for how many seconds one is waited for (unset: 1).
+    func runPresence(_ command: String, _ words: [String]) throws(VaultProblem) {
+        switch (command, words.count) {
+        case ("bind", 3):
+            let name = try ItemName(service: words[0], account: words[1])
+            let step = try presence().bind(Driver.secret(words[2]), to: name, Driver.variable("VAULT_PASSWORD"))
+            say(step.map { "not bound: \($0)" } ?? "bound")
+        case ("release", 2):
+            switch try presence().release(
+                ItemName(service: words[0], account: words[1]), Driver.variable("VAULT_PASSWORD"))
+            {
+            case .present(let secret): say("present \(Driver.text(secret))")
+            case .notPresent(let step, let detail): say("\(step): \(detail)")
+            }
+        default: throw .failed("no command \(command) with \(words.count) words")
+        }
+    }
+
+    private func presence() -> Presence {
+        let finger = getenv("VAULT_FINGER").map { FprintdReader(user: String(cString: $0)) }
+        let tpm = getenv("VAULT_TPM").map { TPMGuard(device: String(cString: $0)) }
+        let folder = getenv("VAULT_PAM").map { String(cString: $0) }
+        let patience = getenv("VAULT_PATIENCE").flatMap { Int(String(cString: $0)) } ?? 1
+        return Presence(
+            vault, fingerprint: finger,
+            password: PAMPasswordCheck(service: "countersign", user: "root", folder: folder),
+            tpm: tpm, patience: .seconds(patience), cost: .init(memory: 64, passes: 1))
+    }
+
+    static func variable(_ name: String) -> @Sendable () -> Secret? {
+        { getenv(name).map { Driver.secret(String(cString: $0)) } }
+    }
+}

@@ -1,0 +1,129 @@
+import CountersignSeal
+import Synchronization
+import Testing
+
+@testable import CountersignVault
+
+private struct Finger: FingerprintReader {
+    let verdict: FingerprintVerdict
+    func verify(within patience: Duration) -> FingerprintVerdict { verdict }
+}
+
+private struct Password: PasswordCheck {
+    /// Nil where the machine cannot check one.
+    let right: String?
+
+    func verify(_ ask: @escaping @Sendable () -> Secret?) -> PasswordVerdict {
+        guard let right else { return .unavailable("test") }
+        guard let typed = ask() else { return .givenUp }
+        return text(typed) == right ? .accepted(typed) : .refused("test")
+    }
+}
+
+/// A TPM, as far as a caller can tell: it opens what it sealed, until it is cleared.
+private final class Chip: KeyGuard {
+    let kind = KeyGuardKind.tpm
+    private let key = Mutex<Secret?>(nil)
+
+    func clear() { key.withLock { $0 = nil } }
+    func seal(_ key: Secret) throws(VaultProblem) -> [UInt8] {
+        self.key.withLock { $0 = key }
+        return [1]
+    }
+    func open(_ sealed: [UInt8]) throws(VaultProblem) -> Secret {
+        guard let key = key.withLock({ $0 }) else { throw .failed("test") }
+        return key
+    }
+}
+
+@Suite struct PresenceTests {
+    /// Every code that the system has, and two that it does not have yet.
+    @Test(arguments: [
+        (-1, PresenceStep.retry), (-2, .loginPage), (-3, .loginPage), (-4, .loginPage), (-5, .loginPage),
+        (-6, .loginPage),
+        (-7, .loginPage), (-8, .passcodeOrPassword), (-9, .passcodeOrPassword), (-10, .passcodeOrPassword),
+        (-11, .passcodeOrPassword), (-1004, .passcodeOrPassword), (0, .passcodeOrPassword), (1, .passcodeOrPassword),
+        (-25_293, .passcodeOrPassword), (.min, .passcodeOrPassword), (.max, .passcodeOrPassword),
+    ]) func aCodeLeadsTo(_ code: Int, _ step: PresenceStep) {
+        #expect(LocalAuthenticationError.step(code) == step)
+    }
+
+    enum Machine: String, CaseIterable { case tpm, clearedTPM, noTPM }
+
+    private func outcome(
+        _ machine: Machine, _ finger: FingerprintVerdict?, _ password: String?, typed: String?
+    ) throws -> String {
+        try withFolder { folder throws in
+            let vault = Vault(MemoryStore(), locks: VaultLocks(folder: folder))
+            let chip = Chip()
+            let tpm: (any KeyGuard)? = machine == .noTPM ? nil : chip
+            let name = try item("anna")
+            let binder = Presence(
+                vault, fingerprint: nil, password: Password(right: "right"), tpm: tpm,
+                cost: .init(memory: 64, passes: 1))
+            let right: @Sendable () -> Secret? = { Secret(copying: Array("right".utf8).span) }
+            let bound = try binder.bind(secret("root"), to: name, right)
+            #expect(bound == nil)
+            if machine == .clearedTPM { chip.clear() }
+            let presence = Presence(
+                vault, fingerprint: finger.map { Finger(verdict: $0) }, password: Password(right: password), tpm: tpm,
+                cost: .init(memory: 64, passes: 1))
+            let answered = typed.map { secret($0) }
+            let ask: @Sendable () -> Secret? = { answered }
+            switch try presence.release(name, ask) {
+            case .present(let secret): return text(secret) ?? "?"
+            case .notPresent(let step, _): return "\(step)"
+            }
+        }
+    }
+
+    @Test func theSecretComesOutForWhoIsThereAndForNobodyElse() throws {
+        let table: [(Machine, FingerprintVerdict?, password: String?, typed: String?, expected: String)] = [
+            (.tpm, .match, nil, nil, "root"),
+            (.tpm, .noMatch, "right", "right", "retry"),
+            (.tpm, .unavailable("no reader"), "right", "right", "root"),
+            (.tpm, .unavailable("no reader"), "right", "wrong", "retry"),
+            (.tpm, .unavailable("no reader"), "right", nil, "loginPage"),
+            (.tpm, .unavailable("no reader"), nil, "right", "loginPage"),
+            (.tpm, nil, "right", "right", "root"),
+            // A finger alone opens nothing where no TPM holds the key.
+            (.noTPM, .match, "right", nil, "loginPage"),
+            (.noTPM, .match, nil, nil, "loginPage"),
+            (.noTPM, .match, "right", "right", "root"),
+            (.clearedTPM, .match, "right", nil, "loginPage"),
+            (.clearedTPM, .match, "right", "right", "root"),
+            // The machine takes another password now; the key does not.
+            (.noTPM, nil, "changed", "changed", "loginPage"),
+        ]
+        for (machine, finger, password, typed, expected) in table {
+            let found = try outcome(machine, finger, password, typed: typed)
+            #expect(found == expected, "\(machine) \(String(describing: finger)) \(password ?? "-") \(typed ?? "-")")
+        }
+    }
+
+    @Test(arguments: [
+        ("right" as String?, "wrong" as String?, PresenceStep.retry), ("right", nil, .loginPage),
+        (nil, "right", .loginPage),
+    ])
+    func nothingIsBoundForWhoIsNotThere(_ password: String?, _ typed: String?, _ expected: PresenceStep) throws {
+        try withFolder { folder throws in
+            let vault = Vault(MemoryStore(), locks: VaultLocks(folder: folder))
+            let answered = typed.map { secret($0) }
+            let ask: @Sendable () -> Secret? = { answered }
+            let presence = Presence(vault, fingerprint: nil, password: Password(right: password), tpm: nil)
+            let bound = try presence.bind(secret("root"), to: item("a"), ask)
+            #expect(bound == expected)
+            #expect(try kind(vault.read(item("a"))) == "absent")
+        }
+    }
+
+    @Test func aBoxBelongsToItsName() throws {
+        let box = try PresenceBox(secret("root"), for: item("a"), password: cheap("x"), tpm: nil)
+        let key = try cheap("x").open(box.underPassword)
+        #expect(try text(PresenceBox(box.bytes, for: item("a"))?.open(key)) == "root")
+        #expect(try PresenceBox(box.bytes, for: item("b"))?.open(key) == nil)
+        for count in 0..<box.bytes.count {
+            #expect(try PresenceBox(Array(box.bytes[..<count]), for: item("a"))?.open(key) == nil)
+        }
+    }
+}

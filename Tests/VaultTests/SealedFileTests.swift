@@ -1,0 +1,113 @@
+import CountersignSeal
+import Foundation
+import Testing
+
+@testable import CountersignVault
+
+@Suite struct SealedFileTests {
+    /// A file with one item, and a vault on it under `passphrase`.
+    private func withFile(_ passphrase: String?, _ body: (String, SealedFile) throws -> Void) throws {
+        try withFolder { folder throws in
+            let path = "\(folder)/items"
+            try SealedFile(path, guardedBy: cheap("right")).put(secret("held in secret"), at: item("a"))
+            try body(path, SealedFile(path, guardedBy: cheap(passphrase)))
+        }
+    }
+
+    private func bytes(_ path: String) throws -> [UInt8] { try Array(Data(contentsOf: URL(fileURLWithPath: path))) }
+
+    private func write(_ bytes: [UInt8], _ path: String) throws {
+        try Data(bytes).write(to: URL(fileURLWithPath: path))
+        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
+    }
+
+    @Test func itIsSealedAndTheOwnersAlone() throws {
+        try withFile("right") { path, file throws in
+            let text = String(decoding: try bytes(path), as: UTF8.self)
+            #expect(!text.contains("held in secret") && !text.contains("test"))
+            #expect(try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int == 0o600)
+            #expect(try kind(file.find(item("a"))) == "value")
+            #expect(try kind(file.find(item("b"))) == "absent")
+        }
+    }
+
+    @Test(arguments: [("wrong" as String?), nil, ""]) func withoutThePassphraseItIsLockedAndNotWrittenOver(
+        _ passphrase: String?
+    ) throws {
+        try withFile(passphrase) { path, file throws in
+            let before = try bytes(path)
+            let name = try item("a")
+            #expect(kind(file.find(name)) == "locked")
+            #expect(ending { () throws(VaultProblem) in try file.names() } == "locked")
+            #expect(ending { () throws(VaultProblem) in try file.put(secret("new"), at: name) } == "locked")
+            #expect(ending { () throws(VaultProblem) in try file.remove(name) } == "locked")
+            #expect(try bytes(path) == before)
+        }
+    }
+
+    /// Whatever a byte is changed to, and wherever the file is cut off: never absent, never a value, never written over.
+    @Test func anAlteredFileIsNeitherReadNorTakenForAbsent() throws {
+        try withFile("right") { path, file throws in
+            let whole = try bytes(path)
+            let name = try item("a")
+            var spoilt = whole.indices.map { index in
+                var copy = whole
+                copy[index] ^= 0x55
+                return copy
+            }
+            spoilt += whole.indices.map { Array(whole[..<$0]) }
+            for (number, bytes) in spoilt.enumerated() {
+                try write(bytes, path)
+                let found = kind(SealedFile(path, guardedBy: cheap("right")).find(name))
+                #expect(found == "failed" || found == "locked", "\(number)")
+                #expect(
+                    ending { () throws(VaultProblem) in try file.put(secret("new"), at: name) } != "done", "\(number)")
+                #expect(try self.bytes(path) == bytes)
+            }
+            try write(whole, path)
+            #expect(kind(file.find(name)) == "value")
+        }
+    }
+
+    /// One KiB over the most, one pass over the most: paid, they would open nothing, and say `locked`.
+    @Test(arguments: [(1, [0, 8, 0, 1] as [UInt8]), (5, [0, 0, 0, 17])]) func aPriceThatAForgerNamesIsNotPaid(
+        _ at: Int, _ price: [UInt8]
+    ) throws {
+        var forged = try cheap("right").seal(MasterKey.random())
+        forged.replaceSubrange(at..<at + 4, with: price)
+        let sealed = forged
+        #expect(ending { () throws(VaultProblem) in try cheap("right").open(sealed) } == "failed")
+    }
+
+    @Test func anotherGuardsFileIsNotAbsent() throws {
+        struct Other: KeyGuard {
+            let kind = KeyGuardKind.tpm
+            func seal(_ key: Secret) throws(VaultProblem) -> [UInt8] { throw .failed("test") }
+            func open(_ sealed: [UInt8]) throws(VaultProblem) -> Secret { throw .failed("test") }
+        }
+        try withFile("right") { path, _ throws in
+            #expect(try kind(SealedFile(path, guardedBy: Other()).find(item("a"))) == "failed")
+        }
+    }
+
+    @Test func oneThatOthersMayReadIsRefused() throws {
+        try withFile("right") { path, file throws in
+            try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: path)
+            #expect(try kind(file.find(item("a"))) == "failed")
+        }
+    }
+
+    @Test func aTableThatDoesNotAddUpIsRefused() throws {
+        let table: [([UInt8], Bool)] = [
+            ([], false), ([1], true), ([2], false), ([1, 0], false),
+            ([1, 0, 1, 0, 1, 0, 0, 0, 0, 0x61, 0x62], true),
+            ([1, 0, 1, 0, 1, 0, 0, 0, 1, 0x61, 0x62], false),
+            // Longer than there is; a service of no bytes; one that is no UTF-8.
+            ([1, 0xFF, 0xFF, 0, 1, 0xFF, 0xFF, 0xFF, 0xFF, 0x61, 0x62], false),
+            ([1, 0, 0, 0, 1, 0, 0, 0, 0, 0x62], false), ([1, 0, 1, 0, 1, 0, 0, 0, 0, 0xFF, 0x62], false),
+            // The same name twice.
+            ([1, 0, 1, 0, 1, 0, 0, 0, 0, 0x61, 0x62, 0, 1, 0, 1, 0, 0, 0, 0, 0x61, 0x62], false),
+        ]
+        for (bytes, isGood) in table { #expect((ItemTable(Secret(copying: bytes.span)) != nil) == isGood, "\(bytes)") }
+    }
+}
