@@ -62,6 +62,12 @@ let package = Package(
             [
                 "CountersignHandshake", "CountersignOpaque", "CountersignSchemes", "CountersignSeal", "CountersignWire",
             ]),
+        // Whom to take for a server: policies, pins and manifests. No TLS library, no network.
+        module("Trust", ["CountersignSeal", "CountersignWire"]),
+        // Requests over libcurl, under a trust.
+        module("Transport", ["CountersignTrust", "CountersignSeal", "CountersignWire", "CCurl", "CCrypto"]),
+        // For tests: certificates made in process, and a server that shows them.
+        module("TestKit", ["CountersignTrust", "CCrypto"]),
         module("SQLite", ["CountersignAuthority", "CSQLite"], path: "Stores/SQLite"),
         module("HTTP", ["CountersignWire", "CCrypto", "CEvent"]),
         module(
@@ -100,6 +106,8 @@ let package = Package(
             [
                 "CountersignHandshake", "CountersignOpaque", "CountersignSchemes", "CountersignSeal", "CountersignWire",
             ]),
+        tests("Trust", ["CountersignSeal", "CountersignWire"]),
+        tests("Transport", ["CountersignTestKit", "CountersignTrust", "CountersignSeal"]),
         tests(
             "SQLite",
             [
@@ -143,7 +151,7 @@ if Context.environment["COUNTERSIGN_FUZZ"] == "1" {
             name: "fuzz",
             dependencies: [
                 "CountersignHTTP", "CountersignServer", "CountersignAuthority", "CountersignHandshake",
-                "CountersignSchemes", "CountersignOpaque", "CountersignSeal", "CountersignWire",
+                "CountersignSchemes", "CountersignOpaque", "CountersignSeal", "CountersignTrust", "CountersignWire",
             ],
             path: "Fuzz",
             exclude: ["Seeds"],

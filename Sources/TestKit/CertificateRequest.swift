@@ -1,0 +1,37 @@
+/// What a certificate is to say.
+public struct CertificateRequest: Sendable {
+    /// What its key is.
+    public enum Key: Sendable {
+        case p256
+        /// Of so many bits.
+        case rsa(Int)
+        /// That of another certificate, which is how a renewal keeps a pin.
+        case of(Issued)
+    }
+
+    /// What it may be used for.
+    public enum Role: Sendable {
+        case server
+        /// A server's that must not be taken without proof of good standing. Source: RFC 7633 §4.2.
+        case serverWithStaple
+        case authority
+        /// A TLS client's, which a server's is not.
+        case client
+    }
+
+    /// The subject's common name: for people, and for finding an issuer.
+    public var subject: String
+    /// Names (`*.` may begin them) and addresses.
+    public var hosts: [String]
+    public var key = Key.p256
+    public var role = Role.server
+    /// Whole Unix seconds, from the first to the last.
+    public var validity: ClosedRange<Int64>
+
+    /// A server's certificate for `hosts`, valid from a day before `time` till a month after.
+    public init(_ subject: String, hosts: [String] = [], at time: Int64) {
+        self.subject = subject
+        self.hosts = hosts
+        validity = (time - 86_400)...(time + 30 * 86_400)
+    }
+}
