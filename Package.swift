@@ -106,7 +106,7 @@ let package = Package(
             [
                 "CountersignHandshake", "CountersignOpaque", "CountersignSchemes", "CountersignSeal", "CountersignWire",
             ]),
-        tests("Trust", ["CountersignSeal", "CountersignWire"]),
+        tests("Trust", ["CountersignTestKit", "CountersignSeal", "CountersignWire"]),
         tests("Transport", ["CountersignTestKit", "CountersignTrust", "CountersignSeal"]),
         tests(
             "SQLite",

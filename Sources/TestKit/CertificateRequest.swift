@@ -21,8 +21,8 @@ public struct CertificateRequest: Sendable {
 
     /// The subject's common name: for people, and for finding an issuer.
     public var subject: String
-    /// Names (`*.` may begin them) and addresses.
-    public var hosts: [String]
+    /// Each `DNS:` and a name, or `IP:` and an address, as OpenSSL's configuration has it.
+    public var alternativeNames: [String] = []
     public var key = Key.p256
     public var role = Role.server
     /// Whole Unix seconds, from the first to the last.
@@ -31,7 +31,18 @@ public struct CertificateRequest: Sendable {
     /// A server's certificate for `hosts`, valid from a day before `time` till a month after.
     public init(_ subject: String, hosts: [String] = [], at time: Int64) {
         self.subject = subject
-        self.hosts = hosts
         validity = (time - 86_400)...(time + 30 * 86_400)
+        self.hosts = hosts
+    }
+
+    /// The same from names (`*.` may begin them) and addresses as URLs have them.
+    public var hosts: [String] {
+        get { alternativeNames.map { String($0.drop { $0 != ":" }.dropFirst()) } }
+        set {
+            alternativeNames = newValue.map { host in
+                let isAddress = host.contains(":") || host.allSatisfy { $0.isNumber || $0 == "." }
+                return (isAddress ? "IP:" : "DNS:") + host
+            }
+        }
     }
 }

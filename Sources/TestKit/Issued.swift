@@ -87,12 +87,8 @@ public final class Issued: @unchecked Sendable {
             try add(NID_ext_key_usage, "serverAuth", to: certificate)
             try add(NID_tlsfeature, "status_request", to: certificate)
         }
-        guard !request.hosts.isEmpty else { return }
-        let names = request.hosts.map { host in
-            let isAddress = host.contains(":") || host.allSatisfy { $0.isNumber || $0 == "." }
-            return (isAddress ? "IP:" : "DNS:") + host
-        }
-        try add(NID_subject_alt_name, names.joined(separator: ","), to: certificate)
+        guard !request.alternativeNames.isEmpty else { return }
+        try add(NID_subject_alt_name, request.alternativeNames.joined(separator: ","), to: certificate)
     }
 
     private static func add(_ kind: Int32, _ value: String, to certificate: OpaquePointer) throws {

@@ -38,6 +38,7 @@ public final class TestServer: Sendable {
         var tally = Tally()
         var open: Set<Int32> = []
         var isStopped = false
+        var isClosed = false
     }
 
     /// On 127.0.0.1.
@@ -76,6 +77,12 @@ public final class TestServer: Sendable {
 
     /// So far.
     public var tally: Tally { state.with { $0.tally } }
+
+    /// Whether nothing listens any more.
+    public var isClosed: Bool { state.with { $0.isClosed } }
+
+    /// Lets the calling thread, that of a connection, wait a little.
+    public static func rest(milliseconds: UInt32) { usleep(milliseconds * 1000) }
 
     /// Cuts all connections, and takes no more.
     public func stop() {
@@ -117,6 +124,7 @@ public final class TestServer: Sendable {
             }
         }
         close(listener)
+        state.with { $0.isClosed = true }
     }
 }
 

@@ -58,7 +58,8 @@ public struct TransportError: Error, Sendable, Hashable, CustomStringConvertible
     public let cause: Cause
     public let fate: Fate
 
-    init(_ cause: Cause, _ fate: Fate) {
+    /// From its parts: transports of other kinds, for tests and for other platforms, say the same.
+    public init(_ cause: Cause, _ fate: Fate) {
         self.cause = cause
         self.fate = fate
     }

@@ -12,4 +12,7 @@ public struct TransferProgress: Sendable, Hashable {
     /// Bytes of the answer's body that came in.
     public var received: Int64 = 0
     public var toReceive = Total.unknown
+
+    /// At its beginning.
+    public init() {}
 }

@@ -112,9 +112,11 @@ final class TransferLoop: @unchecked Sendable {
 
     private func perform(_ command: Command) {
         switch command {
-        case .start(let transfer):
+        // One that was cancelled before it was here has come to its end.
+        case .start(let transfer) where !transfer.answer.isFinished:
             transfer.queuedAt = options.clock.monotonic()
             waiting.append(transfer)
+        case .start: break
         case .cancel(let transfer): end(transfer, .cancelled)
         case .resume(let transfer): transfer.resume()
         case .replaceTrust(let trust): replace(trust)
@@ -123,12 +125,8 @@ final class TransferLoop: @unchecked Sendable {
 
     /// A place for each that fits, in the order in which they came.
     private func startWaiting() {
-        var started = 0
-        while running.count < max(1, options.concurrentRequests), started < waiting.count {
-            let transfer = waiting[started]
-            started += 1
-            // One that was cancelled before it was here.
-            guard !transfer.answer.isFinished else { continue }
+        while running.count < max(1, options.concurrentRequests), !waiting.isEmpty {
+            let transfer = waiting.removeFirst()
             do throws(TransportError) {
                 let handle = try transfer.begin(under: generation, options)
                 running[handle] = transfer
@@ -137,7 +135,6 @@ final class TransferLoop: @unchecked Sendable {
                 finish(transfer, .failure(error))
             }
         }
-        waiting.removeFirst(started)
     }
 
     private func collectFinished() {
@@ -169,10 +166,11 @@ final class TransferLoop: @unchecked Sendable {
     }
 
     private func finish(_ transfer: Transfer, _ result: Result<Void, TransportError>) {
-        waiting.removeAll { $0 === transfer }
         if let handle = transfer.handle {
             running[handle] = nil
             generation.remove(handle)
+        } else {
+            waiting.removeAll { $0 === transfer }
         }
         transfer.end(result)
     }
@@ -186,7 +184,11 @@ final class TransferLoop: @unchecked Sendable {
             generation.refuseAll()
             return
         }
-        mailbox.with { $0.handle = next.handle }
+        mailbox.with { mailbox in
+            mailbox.handle = next.handle
+            // A command that came meanwhile has woken the old one.
+            curl_multi_wakeup(next.handle)
+        }
         generation = next
     }
 
