@@ -59,17 +59,28 @@ extension PolicyKey {
         return text
     }
 
-    /// `all`, `none`, or paths that begin with `/` and do not end with it.
     @Sendable static func applyAnonymous(_ policy: inout Policy, _ text: String) -> String? {
+        guard let routes = routes(text) else { return nil }
+        policy.anonymous = routes
+        return text
+    }
+
+    @Sendable static func applyDeviceSigned(_ policy: inout Policy, _ text: String) -> String? {
+        guard let routes = routes(text) else { return nil }
+        policy.deviceSigned = routes
+        return text
+    }
+
+    /// `all`, `none`, or paths that begin with `/` and do not end with it.
+    private static func routes(_ text: String) -> Policy.RouteSet? {
         switch text {
-        case "all": policy.anonymous = .all
-        case "none": policy.anonymous = .under([])
+        case "all": return .all
+        case "none": return .under([])
         default:
             let paths = parts(text)
             guard paths.allSatisfy(isRoute), Set(paths).count == paths.count else { return nil }
-            policy.anonymous = .under(paths.map { Array($0.utf8) })
+            return .under(paths.map { Array($0.utf8) })
         }
-        return text
     }
 
     private static func isRoute(_ path: String) -> Bool {

@@ -109,6 +109,13 @@ extension PolicyKey {
             fallback: "all", expected: "all, none, or paths such as /public,/v1/news", visibility: .shown,
             apply: applyAnonymous),
         PolicyKey(
+            name: "device-signed", value: "none | all | /PATH,…",
+            meaning:
+                "which routes of the backend ask for a signature by the device's own key beside the session's: these "
+                + "paths, and what is below them",
+            fallback: "none", expected: "none, all, or paths such as /payments,/v1/keys", visibility: .shown,
+            apply: applyDeviceSigned),
+        PolicyKey(
             name: "registration", value: "open | admin",
             meaning: "who makes accounts: anyone, or administrators only",
             fallback: "admin", expected: "open or admin", visibility: .shown, apply: applyRegistration),

@@ -53,7 +53,7 @@ package struct SignedCalls: Sendable {
             guard let login = state.login else { throw .notSignedIn }
             let answered: Answered
             do {
-                answered = try await sendOnce(draft, login, state)
+                answered = try await sendOnce(draft, login, state, chances.proof)
             } catch {
                 guard case .outcomeUnknown = error, chances.take(.resending) else { throw error }
                 continue
@@ -88,6 +88,9 @@ package struct SignedCalls: Sendable {
             }
             try await retreat(from: session)
             return true
+        case .deviceUnsigned:
+            guard case .device = login.session else { return false }
+            return chances.take(.cosigning)
         default: return false
         }
     }
@@ -124,14 +127,15 @@ package struct SignedCalls: Sendable {
     }
 
     nonisolated(nonsending) private func sendOnce(
-        _ draft: Draft, _ login: SignedIn, _ state: ClientState
+        _ draft: Draft, _ login: SignedIn, _ state: ClientState, _ proof: Chances.Proof
     ) async throws(ClientProblem) -> Answered {
         var draft = draft
         let signer = signer(of: &draft, login)
         var keys = installation.authorityKeys
         if case .device(let session) = login.session { keys.merge(session.keys()) { first, _ in first } }
         let time = surroundings.time.now + state.clockOffset
-        let heard = try await Listener(surroundings: surroundings).ask(draft, as: signer, at: time) { _ in keys }
+        let listener = Listener(surroundings: surroundings, cosigner: proof == .ofDevice ? state.keys : nil)
+        let heard = try await listener.ask(draft, as: signer, at: time) { _ in keys }
         switch heard {
         case .unsigned(let response, let why):
             let notice = response.status >= 400 ? Notice(response) : nil
@@ -166,9 +170,14 @@ package struct SignedCalls: Sendable {
 
 /// Each mend is tried once for a request: what it does not mend then is something else.
 private struct Chances {
-    enum Mend { case resending, refreshing, clock, retreating }
+    enum Mend { case resending, refreshing, clock, retreating, cosigning }
 
-    private var left: Set<Mend> = [.resending, .refreshing, .clock, .retreating]
+    /// What a request bears. A device's signature costs a look at its key, so it is made where the server asks for it.
+    enum Proof { case ofSession, ofDevice }
+
+    private var left: Set<Mend> = [.resending, .refreshing, .clock, .retreating, .cosigning]
+
+    var proof: Proof { left.contains(.cosigning) ? .ofSession : .ofDevice }
 
     mutating func take(_ mend: Mend) -> Bool { left.remove(mend) != nil }
 }

@@ -15,6 +15,7 @@ package final class Gate: Sendable {
     private let releases = Releases()
     private let bearers: Bearers
     private let sessions: Sessions
+    private let devices: DeviceSignatures
     let workspaces = WorkspacePool()
 
     package init(
@@ -26,6 +27,7 @@ package final class Gate: Sendable {
         self.keys = KeyRing(keys, sessions)
         self.bearers = Bearers(sessions)
         self.sessions = Sessions(sessions)
+        devices = DeviceSignatures(sessions)
         self.replay = replay
         self.clock = clock
         self.verify = Verify(schemes)
@@ -54,7 +56,9 @@ package final class Gate: Sendable {
         caller.update = try releases.check(
             caller, effect ?? (request.isSafe ? .reads : .changes), from: network, at: clock.now)
         if destination != .login { caller = try await bearers.identify(caller, sending: request, claim, work) }
-        return try await sessions.resume(caller, sending: request, to: destination, at: clock.now)
+        caller = try await sessions.resume(caller, sending: request, to: destination, at: clock.now)
+        if destination == .backend { try await devices.check(caller, sending: request, signed: claim.label, work) }
+        return caller
     }
 
     /// Why a request was refused, where the app of the release that it names wants its callers told (policy `debug`);

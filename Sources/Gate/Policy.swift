@@ -54,6 +54,8 @@ package struct Policy: Sendable, Equatable {
     package var sessionIdle: Int64 = 90 * 86_400
     /// Which of the backend's routes a release opens by itself, without a session.
     package var anonymous = RouteSet.all
+    /// Which of the backend's routes ask for the device's own signature beside the session's.
+    package var deviceSigned = RouteSet.under([])
 
     package enum Registration: Sendable, Equatable { case open, admin }
     package enum LegacySession: Sendable, Equatable { case upstream, authority }

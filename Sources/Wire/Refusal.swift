@@ -8,6 +8,7 @@ package struct Refusal: Error, Sendable, Equatable {
         case unsigned
         case unknownKey = "unknown-key"
         case badSignature = "bad-signature"
+        case deviceUnsigned = "device-unsigned"
         case stale
         case replayed
         case bodyMismatch = "body-mismatch"
@@ -70,7 +71,8 @@ extension Refusal.Code {
     package var status: Int {
         switch self {
         case .malformed, .bodyMismatch: 400
-        case .unsigned, .unknownKey, .badSignature, .stale, .replayed, .tokenExpired, .sessionEnded, .wrongCredentials:
+        case .unsigned, .unknownKey, .badSignature, .deviceUnsigned, .stale, .replayed, .tokenExpired, .sessionEnded,
+            .wrongCredentials:
             401
         case .schemeNotAllowed, .forbidden: 403
         case .timeout: 408
@@ -104,6 +106,7 @@ extension Refusal.Code {
         case .upstreamFailed, .upstreamTimeout: -12
         case .unavailable: -13
         case .nameTaken: -14
+        case .deviceUnsigned: -15
         case .updateRequired: -99
         case .sessionEnded: -100
         case .tokenExpired: -101
@@ -116,6 +119,7 @@ extension Refusal.Code {
         case .unsigned: "The request carries no signature of a known scheme"
         case .unknownKey: "The key id is not known here"
         case .badSignature: "The signature does not hold"
+        case .deviceUnsigned: "This route asks for the device's own signature, too"
         case .stale: "The signature is too old, or from the future"
         case .replayed: "This request has been received before"
         case .bodyMismatch: "The body is not the one that was signed"

@@ -7,14 +7,20 @@ import Testing
 /// Sessions in a table; uses are counted.
 final class SessionTable: SessionSource {
     private let sessions: [SessionToken: (Session, SigningKey)]
+    private let device: SigningKey?
     private let uses = Atomic(0)
 
-    init(_ sessions: [SessionToken: (Session, SigningKey)]) { self.sessions = sessions }
+    /// `device` verifies what the device of each of them signs.
+    init(_ sessions: [SessionToken: (Session, SigningKey)], device: SigningKey? = nil) {
+        self.sessions = sessions
+        self.device = device
+    }
 
     var useCount: Int { uses.load(ordering: .relaxed) }
 
     func session(for token: SessionToken) async throws(Fault) -> (Session, SigningKey)? { sessions[token] }
     func session(bearing token: Span<UInt8>) async throws(Fault) -> Session? { nil }
+    func deviceKey(of id: SessionID) async throws(Fault) -> SigningKey? { device }
     func noteUse(of session: Session, at now: Int64) { uses.add(1, ordering: .relaxed) }
 }
 
@@ -30,7 +36,7 @@ struct SessionScene {
 
     init(
         expires: Int64 = .max, idleEnd: Int64 = .max, end: SessionEnd? = nil, retired: ReleaseKey.Retirement? = nil,
-        policy change: (inout Policy) -> Void = { _ in }
+        device: SigningKey? = nil, policy change: (inout Policy) -> Void = { _ in }
     ) throws {
         let id = try #require(SessionScene.id)
         var policy = Policy()
@@ -53,9 +59,11 @@ struct SessionScene {
                 id: id, kind: .device, epoch: epoch, account: AccountIdentity(number: 7, subject: "alice"), app: "shop",
                 platform: "ios", expires: expires, idleEnd: idleEnd, end: end)
         }
-        sessions = SessionTable([
-            SessionToken(id: id, epoch: 3): (session(3), key), SessionToken(id: id, epoch: 4): (session(4), nextKey),
-        ])
+        sessions = SessionTable(
+            [
+                SessionToken(id: id, epoch: 3): (session(3), key),
+                SessionToken(id: id, epoch: 4): (session(4), nextKey),
+            ], device: device)
         folder = try Folder()
         gate = Gate(
             authorities: Authorities([Deployment.authority]), keys: KeyTable(keys: releases), sessions: sessions,

@@ -63,6 +63,14 @@ package final class LiveSessions: SessionSource, @unchecked Sendable {
         return (entry.session, key)
     }
 
+    nonisolated(nonsending) package func deviceKey(of id: SessionID) async throws(Fault) -> SigningKey? {
+        guard case .device(let device)? = try reader.session(id)?.credentials else { return nil }
+        guard let point = P256Point(device.signingKey), let key = try? point.verifyingKey() else {
+            throw Fault(.failed, "session \(id): its device's key is none")
+        }
+        return SigningKey(key)
+    }
+
     package func noteUse(of session: Session, at now: Int64) {
         // Only of a renewed key it matters, and of that only the first time.
         guard session.edition == .offered, let epoch = offeredEpoch(of: session) else { return }

@@ -37,6 +37,8 @@ struct GenuineAnswer: Sendable {
 /// Sends a signed request and judges the answer.
 struct Listener: Sendable {
     let surroundings: Surroundings
+    /// Signs a session's requests once more; nil where the session's key alone does.
+    var cosigner: DeviceKeys?
 
     /// Signs `draft` and sends it once. `keys` says which keys may have signed the answer; a login's is known only from what it
     /// says. Throws ``ClientProblem/notGenuine(_:)`` where a signature is there and is wrong.
@@ -67,6 +69,7 @@ struct Listener: Sendable {
         } catch {
             throw .incomplete("the request cannot be signed: \(error.detail)")
         }
+        if let cosigner { try cosigner.sign(&draft, keyID: credentials.keyID, at: time) }
         return draft
     }
 

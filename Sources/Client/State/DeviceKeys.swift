@@ -1,5 +1,7 @@
 import CountersignHandshake
+import CountersignSchemes
 import CountersignSeal
+import CountersignWire
 
 /// A device's two key pairs, made once and kept for all of its sessions: one signs, the other agrees.
 package final class DeviceKeys: Sendable {
@@ -45,5 +47,19 @@ package final class DeviceKeys: Sendable {
     func sign(_ transcript: [UInt8]) throws(ClientProblem) -> [UInt8] {
         guard let signature = signing.sign(transcript.span) else { throw .machine("the device's key does not sign") }
         return signature
+    }
+
+    /// Adds the device's signature to a draft that the session `keyID` has signed.
+    func sign(_ draft: inout Draft, keyID: KeyID, at time: Int64) throws(ClientProblem) {
+        do {
+            try MessageSignatures().addDeviceSignature(to: &draft, keyID: keyID, at: time) { (text) throws(Refusal) in
+                guard let signature = signing.sign(text.span) else {
+                    throw Refusal(.malformed, "the device's key does not sign")
+                }
+                return signature
+            }
+        } catch {
+            throw .incomplete("the request cannot be signed: \(error.detail)")
+        }
     }
 }

@@ -14,7 +14,7 @@ extension Policy.RouteSet {
     }
 
     /// What in a path has two readings; nil where nothing has.
-    private func ambiguity(of path: Span<UInt8>) -> StaticString? {
+    func ambiguity(of path: Span<UInt8>) -> StaticString? {
         var start = 1
         for index in 0...path.count {
             guard index == path.count || path[index] == UInt8(ascii: "/") else {

@@ -10,6 +10,9 @@ package protocol SessionSource: Sendable {
     /// The session of a bearer token; nil where there is none. Only the token's hash is looked up.
     nonisolated(nonsending) func session(bearing token: Span<UInt8>) async throws(Fault) -> Session?
 
+    /// Verifies what the device of that session signs; nil where there is no such session, and for bearers.
+    nonisolated(nonsending) func deviceKey(of id: SessionID) async throws(Fault) -> SigningKey?
+
     /// A request under this session was good: the first one under a renewed key confirms that the client has it.
     func noteUse(of session: Session, at now: Int64)
 }
@@ -23,6 +26,8 @@ package struct NoSessions: SessionSource {
     ) async throws(Fault) -> (Session, SigningKey)? { nil }
 
     nonisolated(nonsending) package func session(bearing token: Span<UInt8>) async throws(Fault) -> Session? { nil }
+
+    nonisolated(nonsending) package func deviceKey(of id: SessionID) async throws(Fault) -> SigningKey? { nil }
 
     package func noteUse(of session: Session, at now: Int64) {}
 }

@@ -35,7 +35,7 @@ package struct MessageSignatures: Scheme {
         return try read(request, &workspace, .labelled(label))
     }
 
-    private func read(
+    func read(
         _ request: Request, _ workspace: inout Workspace, _ rule: SignatureInput.Rule
     ) throws(Refusal) -> Claim {
         guard request.fields.count <= FieldSet.limit else { throw Refusal(.malformed, "more than 128 fields") }

@@ -45,6 +45,8 @@ struct SignatureInput: BitwiseCopyable {
         /// The one with our tag; without one, the first that has no tag.
         case byTag
         case labelled(String)
+        /// The one with that tag; one without a tag is not it.
+        case tagged(StaticString)
     }
 
     static func read(_ request: Request, _ workspace: inout Workspace, _ rule: Rule) throws(Refusal) {
@@ -60,6 +62,8 @@ struct SignatureInput: BitwiseCopyable {
                     case .byTag: choice.offer(input, isOurs: input.tag.map { request.matches($0, "countersign") })
                     case .labelled(let label):
                         choice.offer(input, isOurs: request.head[input.label.range].elementsEqual(label.utf8))
+                    case .tagged(let tag):
+                        choice.offer(input, isOurs: input.tag.map { request.matches($0, tag) } ?? false)
                     }
                 }
             } catch {
@@ -205,6 +209,7 @@ extension SignatureInput.Rule {
     fileprivate var words: String {
         switch self {
         case .byTag: "with tag=\"countersign\""
+        case .tagged(let tag): "with tag=\"\(tag)\""
         case .labelled(let label): "labelled \"\(label)\", which the app's policy asks for"
         }
     }

@@ -1,0 +1,79 @@
+import CountersignSchemes
+import CountersignSeal
+import CountersignWire
+
+/// Has the device itself signed, where the route asks for it? A session's request key lies in the app's memory; the device's
+/// key does not. Source: docs/protocol.md, "Device-signed routes".
+struct DeviceSignatures: Sendable {
+    private let source: any SessionSource
+    private let scheme = MessageSignatures()
+
+    init(_ source: any SessionSource) { self.source = source }
+
+    /// `label` is that of the signature under which the caller was let in.
+    nonisolated(nonsending) func check(
+        _ caller: Caller, sending request: Request, signed label: Slice, _ work: WorkspacePool.Lease
+    ) async throws(Refusal) {
+        guard try caller.release.policy.deviceSigned.asks(request) else { return }
+        guard let session = caller.session else { throw Refusal(.sessionEnded, "this route needs a session") }
+        guard session.kind == .device else {
+            throw Refusal(
+                .forbidden, "this route asks for a device's signature, and session \(session.id) has no key of one")
+        }
+        guard let claim = try scheme.deviceClaim(in: request, over: label, &work.space) else {
+            throw Refusal(.deviceUnsigned, "no signature with tag=\"\(MessageSignatures.deviceTag)\"")
+        }
+        guard claim.holder == .session(SessionToken(id: session.id, epoch: session.epoch)) else {
+            throw Refusal(.badSignature, "the device's signature: keyid \(claim.keyID) is not the session's token")
+        }
+        try scheme.spell(claim, request, &work.space)
+        guard Verify.compare(claim, try await key(of: session), work.space) == .equal else {
+            throw Refusal(.badSignature, "the device's signature differs")
+        }
+    }
+
+    nonisolated(nonsending) private func key(of session: Session) async throws(Refusal) -> SigningKey {
+        do throws(Fault) {
+            if let key = try await source.deviceKey(of: session.id) { return key }
+        } catch {
+            throw Refusal(.unavailable, "sessions: \(error.message)", retryAfter: 5)
+        }
+        throw Refusal(.unavailable, "session \(session.id): its device's key is gone", retryAfter: 5)
+    }
+}
+
+extension Policy.RouteSet {
+    /// Whether a rule that asks for more is meant for this request. A backend may know one route by several spellings, and none
+    /// of them may slip by: escapes are undone, case is not looked at, and what follows a `;` is a parameter; what has two
+    /// readings is refused, as where a rule admits.
+    fileprivate func asks(_ request: Request) throws(Refusal) -> Bool {
+        guard case .under(let routes) = self else { return true }
+        guard !routes.isEmpty else { return false }
+        let path = request.head.span.extracting(request.path.range)
+        if let ambiguity = ambiguity(of: path) {
+            throw Refusal(
+                .malformed, "the path has \(ambiguity); where some routes are device-signed it must have one reading")
+        }
+        let folded = Policy.RouteSet.folded(path)
+        return routes.contains { route in
+            let route = Policy.RouteSet.folded(route.span)
+            return folded.starts(with: route)
+                && (folded.count == route.count || "/;".utf8.contains(folded[route.count]))
+        }
+    }
+
+    private static func folded(_ path: Span<UInt8>) -> [UInt8] {
+        var folded: [UInt8] = []
+        var index = 0
+        while index < path.count {
+            if path[index] == UInt8(ascii: "%"), let byte = Percent.byte(in: path, at: index + 1) {
+                folded.append(ASCII.lowercased(byte))
+                index += 3
+            } else {
+                folded.append(ASCII.lowercased(path[index]))
+                index += 1
+            }
+        }
+        return folded
+    }
+}

@@ -1,0 +1,114 @@
+import CountersignGate
+import CountersignSchemes
+import CountersignSeal
+import CountersignWire
+import Testing
+
+/// Routes that ask for the device's own signature beside the session's.
+@Suite struct DeviceSignatureTests {
+    private let device: PrivateKey
+    private let scene: SessionScene
+
+    init() throws {
+        let device = try PrivateKey(random: .ecdsaP256)
+        self.device = device
+        scene = try SessionScene(device: SigningKey(device.publicKey)) { policy in
+            policy.deviceSigned = .under([Array("/pay".utf8), Array("/v1/keys@home".utf8)])
+        }
+    }
+
+    /// Signs as the device does, under the session's token unless told otherwise.
+    private func cosign(
+        _ draft: inout Draft, epoch: UInt32 = 3, with key: PrivateKey? = nil
+    ) throws {
+        let keyID = KeyID(try SessionScene.token(epoch))
+        let key = key ?? device
+        try MessageSignatures().addDeviceSignature(to: &draft, keyID: keyID, at: Deployment.now) { text in
+            key.sign(text.span) ?? []
+        }
+    }
+
+    @Test("a session's signature alone is not enough there, with the device's it is")
+    func both() async throws {
+        #expect(try await scene.refusal(of: scene.request(nonce: "1", target: "/pay"))?.code == .deviceUnsigned)
+        let signed = try scene.request(nonce: "2", target: "/pay") { try cosign(&$0) }
+        let caller = try await scene.gate.judge(signed)
+        #expect(caller.session?.account.subject == "alice")
+        #expect(await scene.refusal(of: signed)?.code == .replayed)
+        #expect(try await scene.refusal(of: scene.request(nonce: "3", target: "/other")) == nil)
+        let needless = try scene.request(nonce: "4", target: "/other") { try cosign(&$0) }
+        #expect(await scene.refusal(of: needless) == nil, "nobody looks at it where no route asks")
+    }
+
+    @Test("another device's signature, another epoch's token")
+    func others() async throws {
+        let other = try PrivateKey(random: .ecdsaP256)
+        let forged = try scene.request(nonce: "1", target: "/pay") { try cosign(&$0, with: other) }
+        #expect(await scene.refusal(of: forged)?.code == .badSignature)
+        let elsewhere = try scene.request(nonce: "2", target: "/pay") { try cosign(&$0, epoch: 4) }
+        #expect(await scene.refusal(of: elsewhere)?.code == .badSignature)
+    }
+
+    @Test("who has the session's key cannot move a device's signature to a request of his own")
+    func moved() async throws {
+        var input = "", signature = ""
+        _ = try scene.request(nonce: "1", target: "/pay?to=alice") { draft in
+            try cosign(&draft)
+            (input, signature) = (
+                try Self.member("device", of: "Signature-Input", draft),
+                try Self.member("device", of: "Signature", draft)
+            )
+        }
+        let moved = try scene.request(nonce: "2", target: "/pay?to=mallory") { draft in
+            let own = (
+                try Self.member("app", of: "Signature-Input", draft), try Self.member("app", of: "Signature", draft)
+            )
+            draft.set("Signature-Input", "\(own.0), \(input)")
+            draft.set("Signature", "\(own.1), \(signature)")
+        }
+        let refusal = await scene.refusal(of: moved)
+        #expect(refusal?.code == .badSignature && refusal?.detail == "the device's signature differs")
+    }
+
+    @Test("one that leaves the session's out would fit any request")
+    func uncovering() async throws {
+        let request = try scene.request(target: "/pay") { draft in
+            let keyID = KeyID(try SessionScene.token())
+            let input = try Self.member("app", of: "Signature-Input", draft)
+            let first = try Self.member("app", of: "Signature", draft)
+            let parameters = "(\"@method\");keyid=\"\(keyID)\";tag=\"countersign-device\""
+            let text = Array("\"@method\": GET\n\"@signature-params\": \(parameters)".utf8)
+            let signed = device.sign(text.span) ?? []
+            draft.set("Signature-Input", "\(input), device=\(parameters)")
+            draft.set("Signature", "\(first), device=:\(Base64.encode(signed.span, .standard)):")
+        }
+        let refusal = await scene.refusal(of: request)
+        #expect(refusal?.code == .badSignature && refusal?.detail.contains("does not cover") == true)
+    }
+
+    @Test(
+        "no spelling of a route slips by",
+        arguments: [
+            ("/pay", .deviceUnsigned), ("/pay/", .deviceUnsigned), ("/pay/42?x=1", .deviceUnsigned),
+            ("/PAY", .deviceUnsigned), ("/pay;v=1", .deviceUnsigned), ("/v1/keys@home", .deviceUnsigned),
+            ("/v1/keys%40home/1", .deviceUnsigned), ("/V1/Keys%40Home", .deviceUnsigned),
+            ("/p%61y", .malformed), ("//pay", .malformed), ("/x/../pay", .malformed), ("/x/..;/pay", .malformed),
+            ("/pay%2f1", .malformed), ("/payment", nil), ("/v1/pay", nil), ("/", nil),
+        ] as [(String, Refusal.Code?)])
+    func spellings(_ row: (target: String, code: Refusal.Code?)) async throws {
+        #expect(try await scene.refusal(of: scene.request(target: row.target))?.code == row.code)
+    }
+
+    @Test("a release alone is told that the route needs a session; the authority's own routes ask for nothing more")
+    func withoutSession() async throws {
+        #expect(try await scene.refusal(of: scene.releaseRequest("/pay"))?.code == .sessionEnded)
+        #expect(try await scene.refusal(of: scene.request(target: "/pay"), for: .ownRoute) == nil)
+    }
+
+    /// One member of a dictionary field, with its name.
+    private static func member(_ name: String, of field: String, _ draft: Draft) throws -> String {
+        let value = try #require(draft.fields.first { $0.name == field }?.value)
+        let members = String(decoding: value, as: UTF8.self).split(separator: ", ")
+        return String(try #require(members.first { $0.hasPrefix("\(name)=") }))
+    }
+}
