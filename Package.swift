@@ -133,6 +133,10 @@ let package = Package(
                 "CountersignSchemes", "CountersignSeal", "CountersignWire",
             ],
             path: "Tests/StoreDriver", swiftSettings: settings),
+        // One request over the transport, for Tests/Interop; never shipped.
+        .executableTarget(
+            name: "transport-driver", dependencies: ["CountersignTransport", "CountersignTrust", "CountersignWire"],
+            path: "Tests/TransportDriver", swiftSettings: settings),
         .testTarget(
             name: "CLITests",
             dependencies: [

@@ -10,6 +10,7 @@ let targets: [String: @Sendable (Span<UInt8>) -> Void] = [
     "account-name": fuzzAccountName, "import": fuzzImport,
     "login": fuzzLoginBodies,
     "token": fuzzToken, "refresh": fuzzRefresh,
+    "hosts": fuzzHosts, "manifest": fuzzManifest, "certificate": fuzzCertificate,
     "planted": fuzzPlanted,
 ]
 
