@@ -23,7 +23,9 @@ public struct CertificateRequest: Sendable {
     public var subject: String
     /// Each `DNS:` and a name, or `IP:` and an address, as OpenSSL's configuration has it.
     public var alternativeNames: [String] = []
+    /// A new one, unless told otherwise.
     public var key = Key.p256
+    /// A server's, unless told otherwise.
     public var role = Role.server
     /// Whole Unix seconds, from the first to the last.
     public var validity: ClosedRange<Int64>

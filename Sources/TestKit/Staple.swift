@@ -10,7 +10,8 @@ public enum Staple {
     public static func make(
         _ standing: Standing, of certificate: Issued, issuedBy issuer: Issued, signedBy signer: Issued, at time: Int64
     ) throws -> [UInt8] {
-        guard let basic = OCSP_BASICRESP_new(), let id = OCSP_cert_to_id(EVP_sha1(), certificate.pointer, issuer.pointer)
+        guard let basic = OCSP_BASICRESP_new(),
+            let id = OCSP_cert_to_id(EVP_sha1(), certificate.pointer, issuer.pointer)
         else { throw TestFailure("no OCSP response") }
         defer {
             OCSP_BASICRESP_free(basic)
@@ -20,7 +21,8 @@ public enum Staple {
         let revokedAt = standing == .revoked ? ASN1_TIME_set(nil, Int(time - 7200)) : nil
         defer { [first, last, revokedAt].forEach(ASN1_TIME_free) }
         let status = standing == .revoked ? V_OCSP_CERTSTATUS_REVOKED : V_OCSP_CERTSTATUS_GOOD
-        guard OCSP_basic_add1_status(basic, id, status, OCSP_REVOKED_STATUS_KEYCOMPROMISE, revokedAt, first, last) != nil,
+        guard
+            OCSP_basic_add1_status(basic, id, status, OCSP_REVOKED_STATUS_KEYCOMPROMISE, revokedAt, first, last) != nil,
             OCSP_basic_sign(basic, signer.pointer, signer.key, EVP_sha256(), nil, 0) == 1,
             let response = OCSP_response_create(OCSP_RESPONSE_STATUS_SUCCESSFUL, basic)
         else { throw TestFailure("an OCSP response cannot be signed") }

@@ -36,7 +36,8 @@ public final class TestConnection {
             return pending
         }
         var bytes = [UInt8](repeating: 0, count: 65_536)
-        let count = tls.map { Int(SSL_read($0, &bytes, Int32(bytes.count))) } ?? Glibc.read(descriptor, &bytes, bytes.count)
+        let count =
+            tls.map { Int(SSL_read($0, &bytes, Int32(bytes.count))) } ?? Glibc.read(descriptor, &bytes, bytes.count)
         ERR_clear_error()
         guard count > 0 else { return nil }
         server.state.with { $0.tally.received += count }
@@ -49,7 +50,9 @@ public final class TestConnection {
         let end: [UInt8] = [0x0D, 0x0A, 0x0D, 0x0A]
         while let part = read() {
             head += part
-            guard let mark = (0...max(0, head.count - 4)).first(where: { head[$0...].starts(with: end) }) else { continue }
+            guard let mark = (0...max(0, head.count - 4)).first(where: { head[$0...].starts(with: end) }) else {
+                continue
+            }
             pending = Array(head[(mark + 4)...])
             return String(decoding: head[..<(mark + 4)], as: UTF8.self)
         }

@@ -7,6 +7,7 @@ import Glibc
 public final class TestServer: Sendable {
     /// What has come in.
     public struct Tally: Sendable {
+        /// TCP connections, with or without a handshake.
         public var connections = 0
         /// Of TLS that the client went through with.
         public var handshakes = 0

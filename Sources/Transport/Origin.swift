@@ -9,8 +9,11 @@ public struct Origin: Sendable, Hashable, CustomStringConvertible {
         case plaintext
     }
 
+    /// How its bytes travel.
     public let security: Security
+    /// Whose certificate is asked for.
     public let host: Host
+    /// 1 to 65535.
     public let port: UInt16
 
     /// `port` 0 stands for the scheme's own: 443 or 80.

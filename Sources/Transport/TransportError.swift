@@ -55,7 +55,9 @@ public struct TransportError: Error, Sendable, Hashable, CustomStringConvertible
         case machine(String)
     }
 
+    /// What happened.
     public let cause: Cause
+    /// What that says of the request.
     public let fate: Fate
 
     /// From its parts: transports of other kinds, for tests and for other platforms, say the same.

@@ -32,7 +32,9 @@ public struct TransportOptions: Sendable {
     public var idleTimeout = Limit.within(.seconds(60))
     /// From being handed over till the answer's last byte.
     public var totalTimeout = Limit.unlimited
+    /// In whose certificates chains may end.
     public var authorities = Authorities.machine
+    /// Through whom requests go.
     public var proxy = Proxy.none
     /// Where hosts are, in place of what the DNS says. Names on certificates are checked as if the DNS had said it.
     public var addresses: [Host: Host] = [:]

@@ -31,7 +31,8 @@ public struct HostPattern: Sendable, Hashable, CustomStringConvertible {
 
     private static func problem(_ text: String) -> TrustProblem {
         TrustProblem(
-            "host pattern `\(text)`: expected a name, `*.` or `**.` before a name, or an address; ASCII, without a port")
+            "host pattern `\(text)`: expected a name, `*.` or `**.` before a name, or an address; ASCII, without a port"
+        )
     }
 
     /// Whether `host` is one of those that are meant.

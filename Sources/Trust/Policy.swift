@@ -68,7 +68,9 @@ public struct Policy: Sendable {
     public func withoutCheckingTheChain() -> Policy { changed { demand, _, name in .one(demand, .unchecked, name) } }
 
     /// The same without the check of the host's name.
-    public func withoutCheckingTheHostName() -> Policy { changed { demand, chain, _ in .one(demand, chain, .unchecked) } }
+    public func withoutCheckingTheHostName() -> Policy {
+        changed { demand, chain, _ in .one(demand, chain, .unchecked) }
+    }
 
     private init(_ demand: Demand) { kind = .one(demand, .checked, .checked) }
 

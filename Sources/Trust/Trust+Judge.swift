@@ -38,7 +38,8 @@ extension Policy {
         case .one(let demand, let chain, let name):
             // Without a certificate there is nothing that could be checked, whatever is left out.
             guard let leaf = evidence.served.first else { return [.chain(.noCertificate)] }
-            var reasons = chain == .checked ? demand.objections(to: evidence) : demand.objections(toLeaf: evidence, leaf)
+            var reasons =
+                chain == .checked ? demand.objections(to: evidence) : demand.objections(toLeaf: evidence, leaf)
             if name == .checked, !leaf.isFor(evidence.host) {
                 reasons.append(.wrongHost(certificateIsFor: leaf.names.map(\.description)))
             }

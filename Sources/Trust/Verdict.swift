@@ -27,7 +27,9 @@ public struct Verdict: Error, Sendable, Hashable, CustomStringConvertible {
         case badStaple(String)
     }
 
+    /// Whom the connection was for.
     public let host: Host
+    /// What came of it.
     public let decision: Decision
     /// Empty where all is as expected.
     public let reasons: [Reason]

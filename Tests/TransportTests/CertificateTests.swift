@@ -14,7 +14,8 @@ struct CertificateTests {
     }
 
     private static func chain(
-        _ hosts: [String] = ["api.example.com"], _ change: @escaping @Sendable (inout CertificateRequest) -> Void = { _ in }
+        _ hosts: [String] = ["api.example.com"],
+        _ change: @escaping @Sendable (inout CertificateRequest) -> Void = { _ in }
     ) -> @Sendable (Authorities) throws -> TestServer.Identity {
         { TestServer.Identity([try $0.server(hosts, change), $0.middle]) }
     }
@@ -63,7 +64,8 @@ struct CertificateTests {
         Case(name: "good", identity: chain()),
         Case(name: "good, by a wildcard", identity: chain(["*.example.com"])),
         Case(
-            name: "expired", identity: chain { $0.validity = ($0.validity.lowerBound - 40 * day)...($0.validity.lowerBound) },
+            name: "expired",
+            identity: chain { $0.validity = ($0.validity.lowerBound - 40 * day)...($0.validity.lowerBound) },
             expected: [.chain(.expired)]),
         Case(
             name: "not yet valid",
@@ -85,7 +87,8 @@ struct CertificateTests {
             policy: ownPin, expected: [.wrongHost(certificateIsFor: ["www.example.com"])]),
         Case(name: "self-signed, unpinned", identity: selfSigned(), expected: [.chain(.selfSigned)]),
         Case(
-            name: "self-signed, others pinned", identity: selfSigned(), policy: otherPin, expected: [.chain(.selfSigned)]),
+            name: "self-signed, others pinned", identity: selfSigned(), policy: otherPin,
+            expected: [.chain(.selfSigned)]),
         Case(name: "pinned by its own key", identity: chain(), policy: ownPin),
         Case(name: "good, but unpinned", identity: chain(), policy: otherPin, expected: [.pinNotMet]),
         Case(name: "a middleman whom the machine trusts", identity: middleman, expected: []),
@@ -126,7 +129,8 @@ struct CertificateTests {
             name: "stapled: good, says somebody else", identity: stapled(.good, by: { $0.other }),
             expected: [.badStaple("not signed by the certificate's authority")]),
         Case(
-            name: "stapled: good, a month ago", identity: stapled(.good, at: -30 * day), expected: [.badStaple("out of date")]),
+            name: "stapled: good, a month ago", identity: stapled(.good, at: -30 * day),
+            expected: [.badStaple("out of date")]),
         Case(
             name: "demands a staple, and has none", identity: chain { $0.role = .serverWithStaple },
             expected: [.badStaple("the certificate demands one, and there is none")]),
@@ -143,7 +147,8 @@ struct CertificateTests {
             identity: { authorities in
                 let server = try authorities.server(["www.example.com"])
                 return TestServer.Identity([
-                    try authorities.server(by: server) { $0.subject = "Issued by a server" }, server, authorities.middle,
+                    try authorities.server(by: server) { $0.subject = "Issued by a server" }, server,
+                    authorities.middle,
                 ])
             }, expected: [.chain(.notForServers)]),
         Case(
@@ -210,7 +215,8 @@ struct CertificateTests {
         let rule = try Rule.host("**.example.com", .system)
         let request = OutgoingRequest("GET", try server.origin("elsewhere.test"), "/")
         let closed = try HTTPTransport(trust: Trust([rule], others: .refused), options: authorities.options)
-        guard case .failure(let error) = await outcome(closed, request), case .untrusted(let verdict) = error.cause else {
+        guard case .failure(let error) = await outcome(closed, request), case .untrusted(let verdict) = error.cause
+        else {
             Issue.record("not refused")
             return
         }

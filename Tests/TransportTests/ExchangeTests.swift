@@ -155,5 +155,6 @@ extension Origin {
 }
 
 extension OutgoingRequest: CustomTestStringConvertible {
+    /// As a test's argument is shown.
     public var testDescription: String { "\(method) \(String(decoding: target, as: UTF8.self)) \(fields)" }
 }

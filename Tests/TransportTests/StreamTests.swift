@@ -17,7 +17,8 @@ struct StreamTests {
         defer { fclose(file) }
         var line = [CChar](repeating: 0, count: 128)
         fgets(&line, Int32(line.count), file)
-        let words = String(decoding: line.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self).split(separator: " ")
+        let words = String(decoding: line.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self).split(
+            separator: " ")
         let resident = try #require(words.count > 1 ? Int(words[1]) : nil)
         return resident * Int(sysconf(Int32(_SC_PAGESIZE)))
     }
@@ -123,7 +124,9 @@ struct StreamTests {
         let got = Guarded("")
         let server = try TestServer(.plain) { connection in
             guard var text = connection.readHead() else { return }
-            while !text.hasSuffix("0\r\n\r\n"), let part = connection.read() { text += String(decoding: part, as: UTF8.self) }
+            while !text.hasSuffix("0\r\n\r\n"), let part = connection.read() {
+                text += String(decoding: part, as: UTF8.self)
+            }
             got.with { [text] in $0 = text }
             connection.answer()
         }
@@ -132,7 +135,9 @@ struct StreamTests {
         let transport = try HTTPTransport(trust: .system)
         let result = await outcome(transport, OutgoingRequest("POST", try server.plainOrigin, "/", body: body))
         #expect(try result.get() == 200)
-        #expect(got.with { $0 }.contains("Transfer-Encoding: chunked\r\n") && got.with { $0 }.hasSuffix("\r\n3\r\nbbb\r\n0\r\n\r\n"))
+        #expect(
+            got.with { $0 }.contains("Transfer-Encoding: chunked\r\n")
+                && got.with { $0 }.hasSuffix("\r\n3\r\nbbb\r\n0\r\n\r\n"))
     }
 
     @Test func aReplayableBodyGoesTwiceAndAOnceBodyOnce() async throws {

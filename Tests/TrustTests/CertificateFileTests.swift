@@ -28,7 +28,8 @@ struct CertificateFileTests {
     @Test func whatIsNotWhatItIsCalledStopsAll() throws {
         let good = try issued("a.example")
         for (name, bytes) in [
-            ("x.cer", try good.pem().certificate), ("x.cer", good.certificate.der + [0]), ("x.cer", good.certificate.der.dropLast()),
+            ("x.cer", try good.pem().certificate), ("x.cer", good.certificate.der + [0]),
+            ("x.cer", good.certificate.der.dropLast()),
             ("x.pem", good.certificate.der), ("x.pem", Array("-----BEGIN CERTIFICATE-----\nAAAA\n".utf8)),
             ("x.pem", Array("-----BEGIN CERTIFICATE-----\nAA*A\n-----END CERTIFICATE-----\n".utf8)), ("x.pem", []),
         ] as [(String, [UInt8])] {

@@ -102,7 +102,9 @@ struct ManifestTests {
 
     @Test func onlyOurs() throws {
         let keeper = try keeper()
-        #expect(throws: ManifestProblem.otherApp("bank")) { try keeper.takeUp(signed(manifest(4, app: "bank")), at: 1500) }
+        #expect(throws: ManifestProblem.otherApp("bank")) {
+            try keeper.takeUp(signed(manifest(4, app: "bank")), at: 1500)
+        }
         let stranger = try PrivateKey(random: .ed25519)
         #expect(throws: ManifestProblem.badSignature) {
             try keeper.takeUp(signed(manifest(4), by: stranger), at: 1500)
@@ -140,7 +142,8 @@ struct ManifestTests {
         let keeper = try keeper()
         for text in [
             "", "{}", "[]", manifest(0), manifest(4, from: 2000, till: 1000), manifest(4, host: "*"),
-            manifest(4, backups: "[]"), manifest(4, backups: "[\"\(ManifestTests.pinA)\"]"), manifest(4, backups: "[1]"),
+            manifest(4, backups: "[]"), manifest(4, backups: "[\"\(ManifestTests.pinA)\"]"),
+            manifest(4, backups: "[1]"),
             manifest(4, more: ",\"mode\":\"off\""), manifest(4, more: ",\"chain\":\"unchecked\""),
             manifest(4, more: ",\"pins\":[]"),
             "{\"app\":\"shop\",\"version\":4,\"not_before\":1000,\"not_after\":2000,\"hosts\":[]}",

@@ -12,13 +12,13 @@ struct PatternTests {
             var matches: Bool
         }
         var cases: [Case]
-        var not_patterns: [String]
-        var not_hosts: [String]
+        var notPatterns: [String]
+        var notHosts: [String]
     }
 
     @Test func patterns() throws {
         let file = try Vectors.load("trust/patterns.json", as: Patterns.self)
-        #expect(file.cases.count > 20 && file.not_patterns.count > 20 && file.not_hosts.count > 10)
+        #expect(file.cases.count > 20 && file.notPatterns.count > 20 && file.notHosts.count > 10)
         for item in file.cases {
             let pattern = try HostPattern(item.pattern)
             let host = try Host(item.host)
@@ -26,10 +26,10 @@ struct PatternTests {
             // What is written is read again as the same.
             #expect(try HostPattern(pattern.description) == pattern && Host(host.description) == host)
         }
-        for text in file.not_patterns {
+        for text in file.notPatterns {
             #expect(throws: TrustProblem.self, "\(text)") { try HostPattern(text) }
         }
-        for text in file.not_hosts {
+        for text in file.notHosts {
             #expect(throws: TrustProblem.self, "\(text)") { try Host(text) }
         }
     }
@@ -57,9 +57,10 @@ struct PatternTests {
     }
 
     @Test func theRuleThatSaysMostCounts() throws {
-        let rules = try ["**.example.com", "*.example.com", "api.example.com", "**.a.example.com", "api.example.com"].map {
-            try Rule.host($0, .system)
-        }
+        let rules = try ["**.example.com", "*.example.com", "api.example.com", "**.a.example.com", "api.example.com"]
+            .map {
+                try Rule.host($0, .system)
+            }
         for (host, expected) in [
             ("api.example.com", ["api.example.com", "api.example.com"]), ("www.example.com", ["*.example.com"]),
             // Two stars may stand for nothing, and three labels say more than two.

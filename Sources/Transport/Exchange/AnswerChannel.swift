@@ -38,7 +38,8 @@ final class AnswerChannel: Sendable {
 
     /// A piece that does not fit is to be brought again, once the reader has asked for more.
     func deliver(_ piece: UnsafeRawBufferPointer) -> Taken {
-        let (taken, waiter) = state.with { state -> (Taken, CheckedContinuation<Result<[UInt8]?, TransportError>, Never>?) in
+        let (taken, waiter) = state.with {
+            state -> (Taken, CheckedContinuation<Result<[UInt8]?, TransportError>, Never>?) in
             if let waiter = take(&state.bodyWaiter) { return (.taken, waiter) }
             guard state.pieces.count + piece.count <= AnswerChannel.limit else {
                 state.isPaused = true

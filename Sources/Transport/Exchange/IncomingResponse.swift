@@ -16,7 +16,9 @@ public struct IncomingResponse: Sendable {
 /// A body's pieces in their order, for one reader. No more than a few hundred kilobytes are kept for a reader that is slow:
 /// the server waits for him.
 public struct ResponseBody: AsyncSequence, Sendable {
+    /// A piece of the body.
     public typealias Element = [UInt8]
+    /// A body that does not come whole ends in one.
     public typealias Failure = TransportError
 
     let reading: BodyReading

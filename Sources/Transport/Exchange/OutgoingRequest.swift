@@ -1,5 +1,6 @@
 /// A header field.
 public struct HTTPField: Sendable, Hashable {
+    /// In the case in which it is sent; compared without it.
     public var name: String
     /// Without white space around it.
     public var value: [UInt8]
@@ -18,6 +19,7 @@ public struct HTTPField: Sendable, Hashable {
 public struct OutgoingRequest: Sendable {
     /// In the case in which it is sent.
     public var method: String
+    /// Whom it goes to.
     public var origin: Origin
     /// Path and query, origin form, percent-encoded as they were signed. Source: RFC 9112 §3.2.1.
     public var target: [UInt8]
@@ -25,6 +27,7 @@ public struct OutgoingRequest: Sendable {
     public var authority: String
     /// All but `Host` and those that say where the body ends, which follow from the rest. In this order.
     public var fields: [HTTPField]
+    /// What it carries.
     public var body: RequestBody
 
     /// `target` is ASCII: a path that begins with `/`, and its query.
@@ -52,7 +55,9 @@ extension OutgoingRequest {
     var flaw: String? {
         guard OutgoingRequest.isToken(method) else { return "method: expected a token" }
         if method == "HEAD" || method == "CONNECT" || method == "TRACE" {
-            guard method == "HEAD", case .none = body else { return "\(method): not sent with a body, or not sent at all" }
+            guard method == "HEAD", case .none = body else {
+                return "\(method): not sent with a body, or not sent at all"
+            }
         }
         guard target.first == UInt8(ascii: "/"), target.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
             return "target: expected visible ASCII that begins with `/`"

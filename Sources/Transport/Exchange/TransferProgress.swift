@@ -8,9 +8,11 @@ public struct TransferProgress: Sendable, Hashable {
 
     /// Bytes of the request's body that went out.
     public var sent: Int64 = 0
+    /// Of the request's body.
     public var toSend = Total.unknown
     /// Bytes of the answer's body that came in.
     public var received: Int64 = 0
+    /// Of the answer's body.
     public var toReceive = Total.unknown
 
     /// At its beginning.

@@ -44,7 +44,9 @@ final class Generation {
     func nextFinished() -> (UnsafeMutableRawPointer, CURLcode)? {
         var left: Int32 = 0
         while let message = curl_multi_info_read(handle, &left)?.pointee {
-            if message.msg == CURLMSG_DONE, let transfer = message.easy_handle { return (transfer, message.data.result) }
+            if message.msg == CURLMSG_DONE, let transfer = message.easy_handle {
+                return (transfer, message.data.result)
+            }
         }
         return nil
     }

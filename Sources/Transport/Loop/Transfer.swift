@@ -49,7 +49,9 @@ final class Transfer: @unchecked Sendable {
     // MARK: life
 
     /// Makes its handle.
-    func begin(under generation: Generation, _ options: TransportOptions) throws(TransportError) -> UnsafeMutableRawPointer {
+    func begin(under generation: Generation, _ options: TransportOptions) throws(TransportError)
+        -> UnsafeMutableRawPointer
+    {
         guard let curl = curl_easy_init() else { throw TransportError(.machine("libcurl makes no handle"), .notSent) }
         handle = curl
         clock = options.clock
@@ -252,7 +254,8 @@ extension Transfer {
         func add(_ limit: TransportOptions.Limit, from start: UInt64, _ phase: TransportError.Phase) {
             guard case .within(let duration) = limit else { return }
             let (seconds, rest) = duration.components
-            let nanoseconds = UInt64(max(0, min(seconds, 1 << 32))) * 1_000_000_000 + UInt64(max(0, rest) / 1_000_000_000)
+            let nanoseconds =
+                UInt64(max(0, min(seconds, 1 << 32))) * 1_000_000_000 + UInt64(max(0, rest) / 1_000_000_000)
             list.append((start + nanoseconds, phase))
         }
         add(options.totalTimeout, from: queuedAt, .total)

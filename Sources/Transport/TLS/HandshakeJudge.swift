@@ -45,7 +45,8 @@ final class HandshakeJudge {
             context,
             { connection, judge in
                 guard let connection, let judge else { return 0 }
-                return Unmanaged<HandshakeJudge>.fromOpaque(judge).takeUnretainedValue().judge(staple: connection) ? 1 : 0
+                return Unmanaged<HandshakeJudge>.fromOpaque(judge).takeUnretainedValue().judge(staple: connection)
+                    ? 1 : 0
             }, own.toOpaque()) == 1
     }
 

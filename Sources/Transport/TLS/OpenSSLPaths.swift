@@ -46,7 +46,8 @@ final class OpenSSLPaths: PathValidation, @unchecked Sendable {
         let chain = X509_STORE_CTX_get0_chain(context)
         var path: [Certificate] = []
         for index in 0..<cs_x509_count(chain) {
-            guard let pointer = cs_x509_at(chain, index), let certificate = ParsedCertificate.certificate(pointer) else {
+            guard let pointer = cs_x509_at(chain, index), let certificate = ParsedCertificate.certificate(pointer)
+            else {
                 throw .other("a certificate of the chain is not understood")
             }
             path.append(certificate)
@@ -65,7 +66,8 @@ final class OpenSSLPaths: PathValidation, @unchecked Sendable {
         case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT: .selfSigned
         case X509_V_ERR_EE_KEY_TOO_SMALL, X509_V_ERR_CA_KEY_TOO_SMALL, X509_V_ERR_CA_MD_TOO_WEAK: .tooWeak
         case X509_V_ERR_CERT_REVOKED: .revoked
-        case X509_V_ERR_INVALID_PURPOSE, X509_V_ERR_INVALID_CA, X509_V_ERR_PATH_LENGTH_EXCEEDED, X509_V_ERR_CERT_REJECTED,
+        case X509_V_ERR_INVALID_PURPOSE, X509_V_ERR_INVALID_CA, X509_V_ERR_PATH_LENGTH_EXCEEDED,
+            X509_V_ERR_CERT_REJECTED,
             X509_V_ERR_KEYUSAGE_NO_CERTSIGN:
             .notForServers
         case X509_V_ERR_CERT_SIGNATURE_FAILURE: .badSignature

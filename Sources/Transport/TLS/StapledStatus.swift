@@ -59,7 +59,8 @@ struct StapledStatus {
             guard let id = OCSP_cert_to_id(hash, leaf.pointer, issuer.pointer) else { continue }
             defer { OCSP_CERTID_free(id) }
             var (status, why): (Int32, Int32) = (0, 0)
-            var (revokedAt, from, till): (UnsafeMutablePointer<ASN1_TIME>?, UnsafeMutablePointer<ASN1_TIME>?, UnsafeMutablePointer<ASN1_TIME>?)
+            var (revokedAt, from, till):
+                (UnsafeMutablePointer<ASN1_TIME>?, UnsafeMutablePointer<ASN1_TIME>?, UnsafeMutablePointer<ASN1_TIME>?)
             guard OCSP_resp_find_status(basic, id, &status, &why, &revokedAt, &from, &till) == 1 else { continue }
             // Revoked once is revoked for good, however old the word of it is.
             if status == V_OCSP_CERTSTATUS_REVOKED { return .revoked }

@@ -27,7 +27,8 @@ public struct PinManifest: Sendable {
             throw .malformed("\(error)")
         }
         let reader = ManifestReader(document)
-        let root = try reader.object(document.root, "the manifest", ["app", "version", "not_before", "not_after", "hosts"])
+        let root = try reader.object(
+            document.root, "the manifest", ["app", "version", "not_before", "not_after", "hosts"])
         app = try reader.text(root, "app")
         version = try reader.integer(root, "version", 1...Int.max)
         let times = 0...253_402_300_799  // the year 9999

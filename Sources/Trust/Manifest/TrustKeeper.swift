@@ -20,6 +20,7 @@ public final class TrustKeeper: Sendable {
         public let version: Int
         /// Till when its manifest wanted to be in force, whole Unix seconds; nil for the built-in set.
         public let validUntil: Int64?
+        /// Whom to take for a server.
         public let trust: Trust
     }
 
