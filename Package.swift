@@ -155,7 +155,9 @@ if Context.environment["COUNTERSIGN_FUZZ"] == "1" {
             name: "fuzz",
             dependencies: [
                 "CountersignHTTP", "CountersignServer", "CountersignAuthority", "CountersignHandshake",
-                "CountersignSchemes", "CountersignOpaque", "CountersignSeal", "CountersignTrust", "CountersignWire",
+                "CountersignSchemes", "CountersignOpaque", "CountersignSeal", "CountersignTransport",
+                "CountersignTrust",
+                "CountersignWire",
             ],
             path: "Fuzz",
             exclude: ["Seeds"],

@@ -3,6 +3,8 @@ import CountersignSeal
 import CountersignTrust
 import CountersignWire
 
+@testable import CountersignTransport
+
 /// Hosts and patterns, a text each: what is taken is written as what is read again, and a pattern made of a host means it.
 @Sendable func fuzzHosts(_ bytes: Span<UInt8>) {
     let text = bytes.text
@@ -44,4 +46,14 @@ import CountersignWire
         for case .dns(let name) in certificate.names { precondition(!name.contains("\0")) }
     }
     _ = try? Certificate.all(inPEM: der)
+}
+
+/// The head of an answer to our client: what is taken has a status and fields with names, and no line break in a value.
+@Sendable func fuzzAnswerHead(_ bytes: Span<UInt8>) {
+    guard let head = AnswerHead.read(bytes.withUnsafeBufferPointer { Array($0) }) else { return }
+    precondition((100...599).contains(head.status))
+    for field in head.fields {
+        precondition(!field.name.isEmpty && !field.value.contains(0x0A))
+        precondition(field.value.first != 0x20 && field.value.last != 0x09)
+    }
 }

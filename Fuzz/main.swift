@@ -11,6 +11,7 @@ let targets: [String: @Sendable (Span<UInt8>) -> Void] = [
     "login": fuzzLoginBodies,
     "token": fuzzToken, "refresh": fuzzRefresh,
     "hosts": fuzzHosts, "manifest": fuzzManifest, "certificate": fuzzCertificate,
+    "answer-head": fuzzAnswerHead,
     "planted": fuzzPlanted,
 ]
 

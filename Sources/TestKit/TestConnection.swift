@@ -106,6 +106,7 @@ final class ServerContext: @unchecked Sendable {
         guard SSL_CTX_use_certificate(pointer, own.pointer) == 1, SSL_CTX_use_PrivateKey(pointer, own.key) == 1 else {
             throw TestFailure("a certificate")
         }
+        if identity.newest == .tls12 { cs_ssl_ctx_set_max_proto(pointer, TLS1_2_VERSION) }
         for issued in identity.chain.dropFirst() { cs_ssl_ctx_append(pointer, issued.pointer) }
         guard !staple.isEmpty else { return }
         _ = cs_ssl_ctx_give_status(

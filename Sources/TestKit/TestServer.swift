@@ -21,6 +21,11 @@ public final class TestServer: Sendable {
         public var chain: [Issued]
         /// An OCSP response in DER that it brings along where asked; empty for none.
         public var staple: [UInt8]
+        /// What it speaks at most.
+        public var newest = Version.tls13
+
+        /// Of TLS; they send certificates and staples in other orders.
+        public enum Version: Sendable { case tls12, tls13 }
 
         /// `staple` is from ``Staple``.
         public init(_ chain: [Issued], staple: [UInt8] = []) {

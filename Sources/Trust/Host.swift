@@ -47,7 +47,7 @@ public struct Host: Sendable, Hashable, CustomStringConvertible {
 
     /// The labels of a name in lower case; nil where it is none.
     ///
-    /// A last label of digits is refused: resolvers take such a name for an address, in spellings (`127.1`, `0x7f.1`)
+    /// A number as the last label is refused: resolvers take such a name for an address, in spellings (`127.1`, `0x7f.1`)
     /// that would go past every rule written for that address. Source: WHATWG URL §3.5.
     static func labels(_ text: Substring) -> [String]? {
         guard (1...253).contains(text.utf8.count) else { return nil }
@@ -56,8 +56,13 @@ public struct Host: Sendable, Hashable, CustomStringConvertible {
             guard (1...63).contains(label.utf8.count), label.utf8.allSatisfy(isOfLabels) else { return nil }
             guard label.first != "-", label.last != "-" else { return nil }
         }
-        guard let last = labels.last, let first = last.utf8.first, !ASCII.isDigit(first) else { return nil }
+        guard let last = labels.last, !isNumber(last) else { return nil }
         return labels.map { String(decoding: $0.utf8.map(ASCII.lowercased), as: UTF8.self) }
+    }
+
+    private static func isNumber(_ label: Substring) -> Bool {
+        guard label.hasPrefix("0x") || label.hasPrefix("0X") else { return label.utf8.allSatisfy(ASCII.isDigit) }
+        return label.dropFirst(2).allSatisfy(\.isHexDigit)
     }
 
     /// The underscore is none of host names', yet names with it are in use.

@@ -1,6 +1,7 @@
 """mitmproxy between the transport and its server, with an authority that the machine trusts: without pins it reads all,
 with pins it gets not one byte of the request."""
 
+import contextlib
 import http.server
 import json
 import os
@@ -54,15 +55,13 @@ def server(tmp_path: pathlib.Path):
     listening.shutdown()
 
 
-@pytest.fixture
-def middleman(tmp_path: pathlib.Path, server):
-    """mitmproxy as a reverse proxy before the server, with an authority of its own making; its port, and its log."""
-    folder = tmp_path / "mitmproxy"
-    log = tmp_path / "mitmproxy.log"
+@contextlib.contextmanager
+def mitmproxy(folder: pathlib.Path, *options: str):
+    """mitmproxy with an authority of its own making; its port, its log, that authority."""
+    log = folder / "mitmproxy.log"
     with open(log, "wb") as output:
         running = subprocess.Popen(
-            [MITMDUMP, "--mode", f"reverse:https://127.0.0.1:{server.server_port}@127.0.0.1:0", "--ssl-insecure",
-             "--set", f"confdir={folder}", "--set", "keep_host_header=true", "--set", "flow_detail=3"],
+            [MITMDUMP, "--ssl-insecure", "--set", f"confdir={folder / 'mitmproxy'}", "--set", "flow_detail=3", *options],
             stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, env={**os.environ, "PYTHONUNBUFFERED": "1"})
     try:
         for _ in range(300):
@@ -72,26 +71,43 @@ def middleman(tmp_path: pathlib.Path, server):
             assert running.poll() is None, log.read_text()
             threading.Event().wait(0.1)
         assert found, log.read_text()
-        running.port, running.log, running.authority = int(found.group(1)), log, folder / "mitmproxy-ca-cert.pem"
+        running.port, running.log = int(found.group(1)), log
+        running.authority = folder / "mitmproxy/mitmproxy-ca-cert.pem"
         yield running
     finally:
         running.send_signal(signal.SIGTERM)
         running.wait(20)
 
 
-def ask(port: int, authorities: pathlib.Path, target: str, *pins: str) -> dict:
-    command = [DRIVER, "--host", HOST, "--port", str(port), "--authorities", str(authorities), "--target", target]
+def ask(port: int, authorities: pathlib.Path, target: str, *pins: str, proxy: int = 0) -> dict:
+    command = [DRIVER, "--host", HOST, "--port", str(port), "--authorities", str(authorities), "--target", target,
+               "--proxy", str(proxy)]
     for pin in pins:
         command += ["--pin", pin]
-    done = subprocess.run(command, capture_output=True, timeout=60, check=True)
+    # Whoever goes by these gets nowhere.
+    astray = {name: "http://127.0.0.1:1" for name in ("http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")}
+    done = subprocess.run(command, capture_output=True, timeout=60, check=True, env={**os.environ, **astray})
     return json.loads(done.stdout)
 
 
-def test_pins_keep_a_trusted_middleman_out(tmp_path: pathlib.Path, server, middleman):
-    authorities = tmp_path / "authorities"
+def trusting_both(folder: pathlib.Path, middleman) -> pathlib.Path:
+    authorities = folder / "authorities"
     authorities.mkdir()
     (authorities / "ours.pem").write_bytes(AUTHORITY.pem)
     (authorities / "theirs.pem").write_bytes(middleman.authority.read_bytes())
+    return authorities
+
+
+@pytest.fixture
+def middleman(tmp_path: pathlib.Path, server):
+    """mitmproxy where the server is thought to be."""
+    origin = f"reverse:https://127.0.0.1:{server.server_port}@127.0.0.1:0"
+    with mitmproxy(tmp_path, "--mode", origin, "--set", "keep_host_header=true") as running:
+        yield running
+
+
+def test_pins_keep_a_trusted_middleman_out(tmp_path: pathlib.Path, server, middleman):
+    authorities = trusting_both(tmp_path, middleman)
 
     # The machine trusts both, so that without pins mitmproxy reads everything.
     assert ask(middleman.port, authorities, "/read-by-mitmproxy")["body"] == "from the server"
@@ -111,3 +127,18 @@ def test_pins_keep_a_trusted_middleman_out(tmp_path: pathlib.Path, server, middl
     said = middleman.log.read_text()
     assert "/never-read" not in said and "/never-read" not in server.seen
     assert "TLS" in said or "handshake" in said, said
+
+
+def test_a_proxy_that_was_asked_for_gets_a_tunnel_and_no_more(tmp_path: pathlib.Path, server):
+    pins = (SERVER.pin, BACKUP.pin)
+    with mitmproxy(tmp_path, "--mode", "regular@127.0.0.1:0") as curious:
+        authorities = trusting_both(tmp_path, curious)
+        assert ask(server.server_port, authorities, "/read", proxy=curious.port)["status"] == 200
+        assert "/read" in curious.log.read_text()
+        refused = ask(server.server_port, authorities, "/never-read", *pins, proxy=curious.port)
+        assert refused["fate"] == "notSent" and refused["reasons"]
+        assert "/never-read" not in curious.log.read_text() and server.seen == ["/read"]
+    # One that leaves what is in the tunnel alone is no trouble.
+    with mitmproxy(tmp_path, "--mode", "regular@127.0.0.1:0", "--ignore-hosts", ".*") as honest:
+        assert ask(server.server_port, authorities, "/through", *pins, proxy=honest.port)["status"] == 200
+        assert server.seen == ["/read", "/through"]

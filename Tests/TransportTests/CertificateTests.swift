@@ -48,6 +48,16 @@ struct CertificateTests {
         }
     }
 
+    private static func older(
+        _ identity: @escaping @Sendable (Authorities) throws -> TestServer.Identity
+    ) -> @Sendable (Authorities) throws -> TestServer.Identity {
+        { authorities in
+            var identity = try identity(authorities)
+            identity.newest = .tls12
+            return identity
+        }
+    }
+
     private static let ownPin: @Sendable (Authorities, TestServer.Identity) throws -> Policy = {
         try .pins([pin($1.chain[0])], backups: [strangePin])
     }
@@ -124,6 +134,18 @@ struct CertificateTests {
             expected: [.certificateNotPinned(.noPathToAuthority)]),
         Case(name: "stapled: good", identity: stapled(.good)),
         Case(name: "stapled: revoked", identity: stapled(.revoked), expected: [.revoked]),
+        Case(name: "stapled over TLS 1.2: good", identity: older(stapled(.good))),
+        Case(name: "stapled over TLS 1.2: revoked", identity: older(stapled(.revoked)), expected: [.revoked]),
+        Case(
+            name: "stapled: revoked, by a pinned authority of one's own",
+            identity: { authorities in
+                var request = CertificateRequest("Private Root", at: authorities.time)
+                request.role = .authority
+                let root = try Issued.selfSigned(request)
+                let leaf = try authorities.server(by: root)
+                let staple = try Staple.make(.revoked, of: leaf, issuedBy: root, signedBy: root, at: authorities.time)
+                return TestServer.Identity([leaf, root], staple: staple)
+            }, policy: { try .certificates([$1.chain[1].certificate]) }, expected: [.revoked]),
         Case(name: "stapled: revoked, and pinned", identity: stapled(.revoked), policy: ownPin, expected: [.revoked]),
         Case(
             name: "stapled: good, says somebody else", identity: stapled(.good, by: { $0.other }),

@@ -105,6 +105,28 @@ struct QueueTests {
         #expect(await late.value == .failure(TransportError(.cancelled, .notSent)))
     }
 
+    @Test func whoseTimeIsUpGivesHisPlaceToTheNext() async throws {
+        let server = try TestServer(.plain) { connection in
+            while let head = connection.readHead() {
+                if head.hasPrefix("GET /hang ") { while connection.read() != nil {} } else { connection.answer() }
+            }
+        }
+        defer { server.stop() }
+        var options = TransportOptions()
+        options.concurrentRequests = 1
+        options.idleTimeout = .within(.milliseconds(200))
+        let transport = try HTTPTransport(trust: .system, options: options)
+        let origin = try server.plainOrigin
+        let hanging = Task { await outcome(transport, OutgoingRequest("GET", origin, "/hang")) }
+        #expect(await eventually { server.tally.received > 0 })
+        let next = Task { await outcome(transport, OutgoingRequest("GET", origin, "/next")) }
+        #expect(await hanging.value == .failure(TransportError(.timedOut(.idle), .outcomeUnknown)))
+        let began = ContinuousClock.now
+        #expect(try await next.value.get() == 200)
+        // Without a wait for some other event.
+        #expect(ContinuousClock.now - began < .seconds(5))
+    }
+
     @Test func lettingGoOfAnAnswerFreesItsPlace() async throws {
         let server = try TestServer(.plain) { connection in
             guard connection.readHead() != nil else { return }

@@ -18,6 +18,7 @@
 
 // Function-like macros do not import into Swift.
 static inline long cs_ssl_ctx_set_min_proto(SSL_CTX *c, int v) { return SSL_CTX_set_min_proto_version(c, v); }
+static inline long cs_ssl_ctx_set_max_proto(SSL_CTX *c, int v) { return SSL_CTX_set_max_proto_version(c, v); }
 static inline long cs_ssl_ctx_set_mode(SSL_CTX *c, long m) { return SSL_CTX_set_mode(c, m); }
 static inline long cs_ssl_ctx_set_read_ahead(SSL_CTX *c, int on) { return SSL_CTX_set_read_ahead(c, on); }
 static inline long cs_ssl_ctx_set_groups(SSL_CTX *c, const char *list) { return SSL_CTX_set1_groups_list(c, list); }

@@ -5,18 +5,15 @@ import Glibc
 /// libcurl's handle of one transfer, and how it is set up. A setting that libcurl would not take ends the transfer: to go on
 /// without it could be to trust anybody.
 struct EasyHandle {
-    typealias List = UnsafeMutablePointer<curl_slist>
     private let curl: UnsafeMutableRawPointer
 
     init(_ curl: UnsafeMutableRawPointer) { self.curl = curl }
 
-    /// Everything but body and callbacks. Answers two lists that libcurl needs to its end.
+    /// Everything but body and callbacks. `lists` and `words` must outlive the handle.
     func configure(
-        _ request: OutgoingRequest, _ options: TransportOptions, _ judge: HandshakeJudge,
+        _ request: OutgoingRequest, _ options: TransportOptions, _ judge: HandshakeJudge, _ lists: Lists,
         _ words: UnsafeMutablePointer<CChar>
-    ) throws(TransportError) -> (fields: List?, route: List?) {
-        let fields = fieldList(of: request)
-        let route = routeList(to: request.origin.host, options)
+    ) throws(TransportError) {
         let origin = request.origin
         let scheme = origin.security == .tls ? "https" : "http"
         try require(cs_curl_set_pointer(curl, CURLOPT_ERRORBUFFER, words))
@@ -24,8 +21,8 @@ struct EasyHandle {
         try require(cs_curl_set_string(curl, CURLOPT_PROTOCOLS_STR, scheme))
         let target = String(decoding: request.target, as: UTF8.self)
         try require(cs_curl_set_string(curl, CURLOPT_REQUEST_TARGET, target))
-        try require(cs_curl_set_pointer(curl, CURLOPT_HTTPHEADER, fields))
-        try require(cs_curl_set_pointer(curl, CURLOPT_CONNECT_TO, route))
+        try require(cs_curl_set_pointer(curl, CURLOPT_HTTPHEADER, lists.fields))
+        try require(cs_curl_set_pointer(curl, CURLOPT_CONNECT_TO, lists.route))
         try setProxy(options.proxy)
         try require(cs_curl_set_long(curl, CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1)))
         try require(cs_curl_set_long(curl, CURLOPT_FOLLOWLOCATION, 0))
@@ -40,7 +37,6 @@ struct EasyHandle {
             try require(cs_curl_set_string(curl, CURLOPT_CUSTOMREQUEST, request.method))
         }
         try setTLS(judge)
-        return (fields, route)
     }
 
     /// The judge takes the place of all of libcurl's own checks, the host's name among them: which of them count is for
@@ -80,32 +76,6 @@ struct EasyHandle {
         if case .bytes(let count) = length {
             try require(cs_curl_set_offset(curl, CURLOPT_INFILESIZE_LARGE, curl_off_t(count)))
         }
-    }
-
-    private func fieldList(of request: OutgoingRequest) -> List? {
-        var list: List?
-        func add(_ line: [UInt8]) {
-            let text = (line + [0]).map { CChar(bitPattern: $0) }
-            list = curl_slist_append(list, text) ?? list
-        }
-        add(Array("Host: \(request.authority)".utf8))
-        for field in request.fields {
-            // libcurl's spelling for a field without a value.
-            add(Array(field.name.utf8) + (field.value.isEmpty ? Array(";".utf8) : Array(": ".utf8) + field.value))
-        }
-        // Fields of libcurl's own that were not signed, or not wanted: an empty one takes it out. `Expect` would wait for a
-        // permission that is not needed.
-        for name in ["Accept", "Content-Type", "Expect", "User-Agent"]
-        where !request.fields.contains(where: { $0.name.lowercased() == name.lowercased() }) {
-            add(Array("\(name):".utf8))
-        }
-        return list
-    }
-
-    private func routeList(to host: Host, _ options: TransportOptions) -> List? {
-        guard let address = options.addresses[host] else { return nil }
-        // Whatever the port, that host, the same port.
-        return curl_slist_append(nil, "\(Origin(.tls, host).bracketedHost)::\(Origin(.tls, address).bracketedHost):")
     }
 
     private func require(_ status: CURLcode) throws(TransportError) {

@@ -11,8 +11,7 @@ final class Transfer: @unchecked Sendable {
 
     /// While it has a place.
     private(set) var handle: UnsafeMutableRawPointer?
-    private var fields: UnsafeMutablePointer<curl_slist>?
-    private var route: UnsafeMutablePointer<curl_slist>?
+    private var lists: Lists?
     /// Where libcurl writes what exactly went wrong.
     private let words = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
     private(set) var judge: HandshakeJudge?
@@ -22,9 +21,7 @@ final class Transfer: @unchecked Sendable {
     /// Bytes of a body in memory that went out.
     private var sentBytes = 0
 
-    var queuedAt: UInt64 = 0
-    private var startedAt: UInt64 = 0
-    private var lastActivity: UInt64 = 0
+    private var times = TransferTimes()
     private var clock = TransportClock.system
     /// Whether the request was begun on a connection that stands.
     private var hasBegun = false
@@ -48,6 +45,14 @@ final class Transfer: @unchecked Sendable {
 
     // MARK: life
 
+    func queue(_ options: TransportOptions) { times = TransferTimes(options, queuedAt: options.clock.monotonic()) }
+
+    /// When its time is up, and what for.
+    var deadline: TransferTimes.Deadline {
+        // Whose turn it is to do something is the caller, and not the server.
+        times.deadline(waitsForServer: !isReaderSlow && upload?.isStarved != true)
+    }
+
     /// Makes its handle.
     func begin(under generation: Generation, _ options: TransportOptions) throws(TransportError)
         -> UnsafeMutableRawPointer
@@ -55,12 +60,13 @@ final class Transfer: @unchecked Sendable {
         guard let curl = curl_easy_init() else { throw TransportError(.machine("libcurl makes no handle"), .notSent) }
         handle = curl
         clock = options.clock
-        startedAt = clock.monotonic()
-        lastActivity = startedAt
+        times.begin(at: clock.monotonic())
         let writer = EasyHandle(curl)
         let judge = HandshakeJudge(request.origin.host, generation, options)
         self.judge = judge
-        (fields, route) = try writer.configure(request, options, judge, words)
+        let lists = Lists(request, options)
+        self.lists = lists
+        try writer.configure(request, options, judge, lists, words)
         try prepareBody(writer)
         try writer.connect(to: self)
         return curl
@@ -72,9 +78,7 @@ final class Transfer: @unchecked Sendable {
         upload?.close("the request has ended")
         if let handle { curl_easy_cleanup(handle) }
         handle = nil
-        curl_slist_free_all(fields)
-        curl_slist_free_all(route)
-        (fields, route) = (nil, nil)
+        lists = nil
         answer.finish(result)
     }
 
@@ -85,7 +89,7 @@ final class Transfer: @unchecked Sendable {
     func resume() {
         guard let handle else { return }
         isReaderSlow = false
-        lastActivity = clock.monotonic()
+        times.lastActivity = clock.monotonic()
         curl_easy_pause(handle, CURLPAUSE_CONT)
     }
 
@@ -121,7 +125,8 @@ final class Transfer: @unchecked Sendable {
             return false
         }
         hasBegun = true
-        lastActivity = clock.monotonic()
+        times.isConnected = true
+        times.lastActivity = clock.monotonic()
         return startStream()
     }
 
@@ -175,7 +180,7 @@ final class Transfer: @unchecked Sendable {
 
     /// Line by line. Heads of interim answers are passed over, and so is what follows a chunked body.
     func takeHead(_ line: UnsafeRawBufferPointer) -> Int {
-        lastActivity = clock.monotonic()
+        times.lastActivity = clock.monotonic()
         guard !isAnswered else { return line.count }
         guard head.count + line.count <= Transfer.longestHead else {
             ownCause = .malformedAnswer("its head has over \(Transfer.longestHead) bytes")
@@ -196,7 +201,7 @@ final class Transfer: @unchecked Sendable {
 
     func takeBody(_ piece: UnsafeRawBufferPointer) -> Int {
         guard !piece.isEmpty else { return 0 }
-        lastActivity = clock.monotonic()
+        times.lastActivity = clock.monotonic()
         switch answer.deliver(piece) {
         case .taken: return piece.count
         case .full:
@@ -208,7 +213,7 @@ final class Transfer: @unchecked Sendable {
     func note(_ progress: TransferProgress) {
         guard progress != lastProgress else { return }
         if progress.sent != lastProgress.sent || progress.received != lastProgress.received {
-            lastActivity = clock.monotonic()
+            times.lastActivity = clock.monotonic()
         }
         lastProgress = progress
         self.progress(progress)
@@ -237,34 +242,5 @@ final class Transfer: @unchecked Sendable {
             return .malformedAnswer(said)
         default: return .connectionLost(said)
         }
-    }
-}
-
-/// Time-outs.
-extension Transfer {
-    /// What its time is up for; nil for nothing.
-    func overdue(at now: UInt64, _ options: TransportOptions) -> TransportError.Phase? {
-        deadlines(options).filter { $0.time <= now }.min { $0.time < $1.time }?.phase
-    }
-
-    func nextDeadline(_ options: TransportOptions) -> UInt64? { deadlines(options).map(\.time).min() }
-
-    private func deadlines(_ options: TransportOptions) -> [(time: UInt64, phase: TransportError.Phase)] {
-        var list: [(time: UInt64, phase: TransportError.Phase)] = []
-        func add(_ limit: TransportOptions.Limit, from start: UInt64, _ phase: TransportError.Phase) {
-            guard case .within(let duration) = limit else { return }
-            let (seconds, rest) = duration.components
-            let nanoseconds =
-                UInt64(max(0, min(seconds, 1 << 32))) * 1_000_000_000 + UInt64(max(0, rest) / 1_000_000_000)
-            list.append((start + nanoseconds, phase))
-        }
-        add(options.totalTimeout, from: queuedAt, .total)
-        guard handle != nil else { return list }
-        if !hasBegun {
-            add(options.connectTimeout, from: startedAt, .connecting)
-        } else if !isReaderSlow, upload?.isStarved != true {
-            add(options.idleTimeout, from: lastActivity, .idle)
-        }
-        return list
     }
 }

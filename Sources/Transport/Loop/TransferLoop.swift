@@ -61,7 +61,12 @@ final class TransferLoop: @unchecked Sendable {
 
     // MARK: from any thread
 
-    func start(_ transfer: Transfer) { post(.start(transfer)) }
+    func start(_ transfer: Transfer) {
+        let isPosted = post(.start(transfer))
+        if !isPosted {
+            transfer.answer.finish(.failure(TransportError(.machine("the transport has ended"), .notSent)))
+        }
+    }
 
     func cancel(_ transfer: Transfer) { post(.cancel(transfer)) }
 
@@ -78,12 +83,15 @@ final class TransferLoop: @unchecked Sendable {
         }
     }
 
-    private func post(_ command: Command) {
+    /// False where the thread has ended, and nothing is on its way any more.
+    @discardableResult
+    private func post(_ command: Command) -> Bool {
         mailbox.with { mailbox in
-            guard let handle = mailbox.handle else { return }
+            guard let handle = mailbox.handle else { return false }
             mailbox.commands.append(command)
             // Remembered where the thread is not polling just now.
             curl_multi_wakeup(handle)
+            return true
         }
     }
 
@@ -104,6 +112,7 @@ final class TransferLoop: @unchecked Sendable {
             startWaiting()
             collectFinished()
             endOverdue()
+            // Into the places that were given back.
             startWaiting()
             if isClosing, running.isEmpty, waiting.isEmpty, end() { return }
             generation.poll(milliseconds: patience())
@@ -114,7 +123,7 @@ final class TransferLoop: @unchecked Sendable {
         switch command {
         // One that was cancelled before it was here has come to its end.
         case .start(let transfer) where !transfer.answer.isFinished:
-            transfer.queuedAt = options.clock.monotonic()
+            transfer.queue(options)
             waiting.append(transfer)
         case .start: break
         case .cancel(let transfer): end(transfer, .cancelled)
@@ -145,20 +154,28 @@ final class TransferLoop: @unchecked Sendable {
         }
     }
 
-    /// Those whose time is up.
     private func endOverdue() {
         let now = options.clock.monotonic()
-        for transfer in Array(running.values) + waiting {
-            if let phase = transfer.overdue(at: now, options) { end(transfer, .timedOut(phase)) }
+        var overdue: [(Transfer, TransportError.Phase)] = []
+        eachTransfer { transfer in
+            let (time, phase) = transfer.deadline
+            if time <= now { overdue.append((transfer, phase)) }
         }
+        for (transfer, phase) in overdue { end(transfer, .timedOut(phase)) }
     }
 
     /// Milliseconds till somebody's time may be up; a minute at most.
     private func patience() -> Int32 {
+        var next = UInt64.max
+        eachTransfer { next = min(next, $0.deadline.time) }
         let now = options.clock.monotonic()
-        let next = (running.values.map { $0 } + waiting).compactMap { $0.nextDeadline(options) }.min() ?? UInt64.max
         guard next > now else { return 0 }
         return Int32(min(60_000, (next - now) / 1_000_000 + 1))
+    }
+
+    private func eachTransfer(_ body: (Transfer) -> Void) {
+        for transfer in running.values { body(transfer) }
+        for transfer in waiting { body(transfer) }
     }
 
     private func end(_ transfer: Transfer, _ cause: TransportError.Cause) {
