@@ -4,6 +4,7 @@ import CountersignTrust
 import Testing
 
 /// Each server, and what is decided of it, at a real handshake; on a refusal the server has seen no byte of the request.
+@Suite(.timeLimit(.minutes(2)))
 struct CertificateTests {
     struct Case: Sendable, CustomTestStringConvertible {
         var name: String

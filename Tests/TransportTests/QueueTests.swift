@@ -4,6 +4,7 @@ import CountersignTrust
 import Testing
 
 /// Places for requests, and giving them up.
+@Suite(.timeLimit(.minutes(2)))
 struct QueueTests {
     private struct Crowd {
         var now = 0
