@@ -73,9 +73,9 @@ func outcome(
     }
 }
 
-/// Waits till `condition` holds; false where it does not within five seconds.
+/// Waits till `condition` holds; false where it does not within twenty seconds.
 func eventually(_ condition: () -> Bool) async -> Bool {
-    for _ in 0..<500 {
+    for _ in 0..<2000 {
         if condition() { return true }
         try? await Task.sleep(for: .milliseconds(10))
     }
