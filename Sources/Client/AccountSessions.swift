@@ -35,7 +35,7 @@ package struct AccountSessions: Sendable {
         package let idle: Int64
     }
 
-    /// All that live, in the authority's order.
+    /// Those that live, in the authority's order: of many it tells the newest.
     nonisolated(nonsending) package func list() async throws(ClientProblem) -> [Entry] {
         var entries: [Entry] = []
         for element in try await routes.ask("GET", "/sessions").objects("sessions") {

@@ -14,4 +14,10 @@ extension Claim {
         key.settle(verdict, algorithm, of: workspace.text)
         return verdict
     }
+
+    /// The same for a device's key, of which nothing is kept ready.
+    package func compare(with point: P256Point, _ workspace: borrowing Workspace) -> ConstantTime.Verdict {
+        guard namedAlgorithm ?? .ecdsaP256 == .ecdsaP256 else { return .different }
+        return point.verify(signature(workspace), of: workspace.text.bytes.span)
+    }
 }

@@ -1,3 +1,4 @@
+import CountersignAuthority
 import CountersignGate
 import CountersignHTTP
 import CountersignSchemes
@@ -18,6 +19,7 @@ final class Gateway: Handler, @unchecked Sendable {
     private let backend: Backend
     private let routes: RouteTable
     private let limits: Limits
+    private let proxies: TrustedProxies
     private let log: EventLog?
     private let clock: any TimeSource
     private let identity: Identity
@@ -29,7 +31,8 @@ final class Gateway: Handler, @unchecked Sendable {
 
     init(
         gate: Gate, signing: AnswerSigning, backend: Backend, identity: Identity, once: Once, routes: RouteTable,
-        limits: Limits, tally: Tally, log: EventLog?, clock: any TimeSource, seed: UInt64
+        limits: Limits, proxies: TrustedProxies = TrustedProxies(), tally: Tally, log: EventLog?, clock: any TimeSource,
+        seed: UInt64
     ) {
         self.gate = gate
         self.signing = signing
@@ -38,6 +41,7 @@ final class Gateway: Handler, @unchecked Sendable {
         self.once = once
         self.routes = routes
         self.limits = limits
+        self.proxies = proxies
         self.tally = tally
         self.log = log
         self.clock = clock
@@ -78,7 +82,7 @@ final class Gateway: Handler, @unchecked Sendable {
     /// To the backend, if the gate lets it.
     private func pass(_ exchange: any Exchange, _ event: inout RequestEvent) async throws(Refusal) {
         let request = exchange.request
-        let caller = try await gate.judge(request, from: exchange.network)
+        let caller = try await gate.judge(request, from: { network(of: exchange) })
         event.caller = caller
         try Gateway.checkForwardable(request, caller)
         // Of a body that streams, the last piece decides.
@@ -96,7 +100,7 @@ final class Gateway: Handler, @unchecked Sendable {
         var caller: Caller?
         if route.admission != .anyone {
             let judged = try await gate.judge(
-                request, from: exchange.network, for: .ownRoute, as: route.effect)
+                request, from: { network(of: exchange) }, for: .ownRoute, as: route.effect)
             event.caller = judged
             tally.accept(judged.release, under: judged.edition)
             caller = judged
@@ -109,7 +113,8 @@ final class Gateway: Handler, @unchecked Sendable {
             }
         }
         let call = RouteCall(
-            request: request, caller: caller, peer: exchange.peer, event: event.id, parameter: parameter, now: clock.now
+            request: request, caller: caller, address: ClientAddress(client(of: exchange)), event: event.id,
+            parameter: parameter, now: clock.now
         )
         let answered = try await route.answer(call)
         let plain = answered.answer.telling(caller)
@@ -127,7 +132,7 @@ final class Gateway: Handler, @unchecked Sendable {
         var caller: Caller?
         do throws(Refusal) {
             if found.isSigned {
-                let judged = try await gate.judge(request, from: exchange.network, for: .login, as: .reads)
+                let judged = try await gate.judge(request, from: { network(of: exchange) }, for: .login, as: .reads)
                 event.caller = judged
                 tally.accept(judged.release, under: judged.edition)
                 caller = judged
@@ -135,7 +140,8 @@ final class Gateway: Handler, @unchecked Sendable {
                 try gate.checkAuthority(of: request)
             }
             let call = RouteCall(
-                request: request, caller: caller, peer: exchange.peer, event: event.id, parameter: "", now: clock.now)
+                request: request, caller: caller, address: ClientAddress(client(of: exchange)), event: event.id,
+                parameter: "", now: clock.now)
             guard let legacy = routes.legacy else { return }
             let plain = try await legacy.answer(found, call).telling(caller)
             await exchange.respond(await signed(plain, to: request))
@@ -145,6 +151,17 @@ final class Gateway: Handler, @unchecked Sendable {
             tally.refuse(error.code, named: nil)
             await exchange.respond(RefusalAnswer.unsignedLegacy(error, event.id))
         }
+    }
+
+    // MARK: Where from
+
+    private func client(of exchange: any Exchange) -> InternetAddress? {
+        proxies.client(of: exchange.request, from: exchange.peer)
+    }
+
+    /// Four bytes or eight, and none where that cannot be told.
+    private func network(of exchange: any Exchange) -> [UInt8] {
+        client(of: exchange).map { ClientAddress($0).bytes } ?? []
     }
 
     // MARK: Steps
@@ -235,7 +252,9 @@ final class Gateway: Handler, @unchecked Sendable {
 
     private func record(_ event: RequestEvent, _ exchange: any Exchange) {
         guard let log else { return }
-        line = event.line(for: exchange, clock: &logClock, reusing: line)
+        line = event.line(
+            for: exchange, from: proxies.named(in: exchange.request, by: exchange.peer), clock: &logClock, reusing: line
+        )
         log.write(line, event.refusal == nil ? .soon : .now)
     }
 }

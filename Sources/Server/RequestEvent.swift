@@ -16,13 +16,16 @@ struct RequestEvent {
         began = RequestEvent.nanoseconds()
     }
 
-    /// One JSON line, written over `buffer`.
-    func line(for exchange: any Exchange, clock: inout LogClock, reusing buffer: consuming [UInt8]) -> [UInt8] {
+    /// One JSON line, written over `buffer`. `client` is whom a trusted proxy names.
+    func line(
+        for exchange: any Exchange, from client: String?, clock: inout LogClock, reusing buffer: consuming [UInt8]
+    ) -> [UInt8] {
         buffer.removeAll(keepingCapacity: true)
         var line = JSONLine(reusing: buffer)
         line.add("time", clock.text())
         line.add("event", id.bytes.span)
         line.add("peer", exchange.peer)
+        if let client { line.add("client", client) }
         let request = exchange.request
         if !request.method.isEmpty {
             line.add("method", request.head.span.extracting(request.method.range))

@@ -39,7 +39,8 @@ final class Service {
                     gate: try makeGate(authorities), signing: signing,
                     backend: Service.backend(target, loop, configuration),
                     identity: Identity(Service.asserter(assertionKeys, configuration, authorities)), once: once,
-                    routes: routes, limits: configuration.limits, tally: Tally(meter), log: log,
+                    routes: routes, limits: configuration.limits,
+                    proxies: TrustedProxies(configuration.trustedProxies), tally: Tally(meter), log: log,
                     clock: SystemTime(), seed: Service.seed())
                 var listeners = [
                     Listener(

@@ -24,7 +24,7 @@ final class SessionService: Sendable {
     ) throws(Fault) {
         live = try LiveSessions(deployment, keys, reader: reader, writer: writer)
         life = SessionLife(deployment, live, writer: writer, replay: replay)
-        bearers = try BearerSessions(deployment, writer) { [live] in live.take($0) }
+        bearers = try BearerSessions(deployment, live, writer)
         self.log = log
         self.clock = clock
     }

@@ -1,5 +1,6 @@
 import CountersignAuthority
 import CountersignGate
+import CountersignSchemes
 import CountersignSQLite
 import CountersignWire
 
@@ -50,15 +51,24 @@ extension FailingStore {
         try check()
         return try base.sessions(of: account)
     }
+    func liveSessions(of account: Int64, newest limit: Int) throws(Fault) -> [StoredSession] {
+        try check()
+        return try base.liveSessions(of: account, newest: limit)
+    }
+    func liveSessions(of app: AppName) throws(Fault) -> [LiveSessionCount] {
+        try check()
+        return try base.liveSessions(of: app)
+    }
     func sessions(of app: AppName, limit: Int) throws(Fault) -> [StoredSession] {
         try check()
         return try base.sessions(of: app, limit: limit)
     }
     func swap(
-        _ id: SessionID, _ old: StoredSession.Credentials, for next: StoredSession.Credentials, at now: Int64
+        _ id: SessionID, _ old: StoredSession.Credentials, for next: StoredSession.Credentials, by release: KeyID?,
+        at now: Int64
     ) throws(Fault) -> SessionSwapped {
         try check()
-        return try base.swap(id, old, for: next, at: now)
+        return try base.swap(id, old, for: next, by: release, at: now)
     }
     func end(
         _ which: SessionSelection, _ end: SessionEnd, recording draft: AuditDraft?

@@ -53,4 +53,32 @@ import Testing
         #expect(row.rule.displaced(by: new, among: live).map(\.change) == row.expected)
         #expect(row.rule.displaced(by: new, among: []).isEmpty)
     }
+
+    @Test("no rule leaves an account more sessions than can be looked at")
+    func most() throws {
+        let many = try (0..<SlotRule.mostLive).map { number in
+            var session = try SlotRuleTests.session(1, "ios", .phone, created: Int64(number))
+            session.change = Int64(number)
+            return session
+        }
+        let new = try SlotRuleTests.session(9, "ios", .phone, created: 5_000)
+        for rule in [SlotRule.unlimited, .limit(SlotRule.mostLive), .limit(.max)] {
+            #expect(rule.displaced(by: new, among: many).map(\.change) == [0])
+            #expect(rule.displaced(by: new, among: Array(many.dropLast())).isEmpty)
+        }
+    }
+
+    @Test("whether there is room can be told from a number, and then none is displaced")
+    func room() throws {
+        let rules: [SlotRule] = [.single, .perPlatform, .perDeviceClass, .limit(1), .limit(4), .limit(5), .unlimited]
+        for rule in rules {
+            for count in 0...live.count where rule.hasRoom(beside: count) {
+                let new = try SlotRuleTests.session(9, "ios", .phone, created: 200)
+                #expect(rule.displaced(by: new, among: Array(live.prefix(count))).isEmpty)
+            }
+            #expect(rule.hasRoom(beside: 0))
+        }
+        #expect(!SlotRule.single.hasRoom(beside: 1) && !SlotRule.limit(4).hasRoom(beside: 4))
+        #expect(SlotRule.limit(5).hasRoom(beside: 4) && !SlotRule.unlimited.hasRoom(beside: SlotRule.mostLive))
+    }
 }

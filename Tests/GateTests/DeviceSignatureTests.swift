@@ -12,7 +12,8 @@ import Testing
     init() throws {
         let device = try PrivateKey(random: .ecdsaP256)
         self.device = device
-        scene = try SessionScene(device: SigningKey(device.publicKey)) { policy in
+        let point = try #require(P256Point(subjectPublicKeyInfo: device.publicKey.der))
+        scene = try SessionScene(device: point) { policy in
             policy.deviceSigned = .under([Array("/pay".utf8), Array("/v1/keys@home".utf8)])
         }
     }

@@ -1,5 +1,6 @@
 import CountersignGate
 import CountersignSchemes
+import CountersignSeal
 import CountersignWire
 import Synchronization
 import Testing
@@ -7,11 +8,11 @@ import Testing
 /// Sessions in a table; uses are counted.
 final class SessionTable: SessionSource {
     private let sessions: [SessionToken: (Session, SigningKey)]
-    private let device: SigningKey?
+    private let device: P256Point?
     private let uses = Atomic(0)
 
     /// `device` verifies what the device of each of them signs.
-    init(_ sessions: [SessionToken: (Session, SigningKey)], device: SigningKey? = nil) {
+    init(_ sessions: [SessionToken: (Session, SigningKey)], device: P256Point? = nil) {
         self.sessions = sessions
         self.device = device
     }
@@ -20,7 +21,7 @@ final class SessionTable: SessionSource {
 
     func session(for token: SessionToken) async throws(Fault) -> (Session, SigningKey)? { sessions[token] }
     func session(bearing token: Span<UInt8>) async throws(Fault) -> Session? { nil }
-    func deviceKey(of id: SessionID) async throws(Fault) -> SigningKey? { device }
+    func deviceKey(of id: SessionID) async throws(Fault) -> P256Point? { device }
     func noteUse(of session: Session, at now: Int64) { uses.add(1, ordering: .relaxed) }
 }
 
@@ -36,7 +37,7 @@ struct SessionScene {
 
     init(
         expires: Int64 = .max, idleEnd: Int64 = .max, end: SessionEnd? = nil, retired: ReleaseKey.Retirement? = nil,
-        device: SigningKey? = nil, policy change: (inout Policy) -> Void = { _ in }
+        device: P256Point? = nil, policy change: (inout Policy) -> Void = { _ in }
     ) throws {
         let id = try #require(SessionScene.id)
         var policy = Policy()

@@ -157,8 +157,28 @@ def test_impact(place):
     assert found["app_accepted"] > 3 and 0 < found["share_percent"] < 100
     assert abs(found["last_accepted"] - time.time()) < 30 and found["platform_sessions"] == 0
     assert [day["accepted"] for day in found["days"]] == [3]
+    assert found["sessions"] == found["unknown_sessions"] == 0
     text = place.admin("release", "impact", key.key_id).out
     assert "3 requests would be cut off" in text and "retired" in text
+
+
+def test_impact_counts_the_sessions_of_a_version(tmp_path):
+    """As of their last login or refresh: that is where a release vouches for its version."""
+    with Gateway(tmp_path / "gateway") as place:
+        place.add_app("demo", registration="open")
+        alice = Person(place, tmp_path / "alice", "alice").signs_up().logs_in()
+        other = place.add_release(version="another")
+
+        def sessions(key_id: str) -> tuple:
+            found = json.loads(place.admin("release", "impact", key_id, "--json").out)
+            return found["sessions"], found["platform_sessions"], found["unknown_sessions"]
+
+        own = alice.release["key_id"]
+        assert sessions(own)[0] == 1 and sessions(other.key_id)[0] == 0
+        assert sessions(own)[1:] == (1, 0)
+        assert "1 live sessions were last signed in or renewed by it" in place.admin("release", "impact", own).out
+        assert alice.run("logout").returncode == 0
+        assert sessions(own) == (0, 0, 0)
 
 
 def test_a_session_reads_on_in_a_version_that_may_only_read(tmp_path):

@@ -45,6 +45,8 @@ import Testing
 
     private static func ask(_ store: SQLiteStore, _ account: Account) throws {
         let session = try #require(try store.sessions(of: account.number).first)
+        #expect(try store.liveSessions(of: account.number, newest: 3) == [session])
+        #expect(try store.liveSessions(of: account.app).map(\.count) == [30])
         #expect(try store.account(account.name, of: account.app) == account)
         #expect(try store.account(account.number) == account)
         #expect(try store.accounts(of: account.app, after: account.number, limit: 3).count == 3)

@@ -23,6 +23,39 @@ import Testing
             """)
     }
 
+    @Test("sessions of before have no release, and get one when they are renewed")
+    func releases() throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("countersign-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let path = folder.appendingPathComponent("countersign.db").path
+        #expect(FileManager.default.createFile(atPath: path, contents: nil))
+        let database = try Database(path: path)
+        for step in Migrations.steps.prefix(5) { try database.execute(step) }
+        try database.execute(
+            """
+            PRAGMA application_id = \(Migrations.applicationID);
+            PRAGMA user_version = 5;
+            INSERT INTO app VALUES ('demo', 12);
+            INSERT INTO account (number, app, name, created, state) VALUES (1, 'demo', 'ada', 13, 'active');
+            INSERT INTO session (
+                change, id, account, app, platform, device_class, device_name, created, used, token_hash,
+                token_expires, login_token_hash, token_issued)
+            VALUES (1, x'000102030405060708090a0b0c0d0e0f', 1, 'demo', 'ios', 'phone', 'p', 14, 14, x'01', 99, x'02', 14);
+            UPDATE session_change SET number = 1;
+            """)
+        let store = SQLiteStore(path: path)
+        try store.prepare()
+        let session = try #require(try store.liveSessions(of: 1, newest: 10).first)
+        #expect(session.release == nil && session.created == 14)
+        let release = KeyID("r_1")
+        guard
+            case .yes(let renewed) = try store.swap(
+                session.id, session.credentials, for: session.credentials, by: release, at: 20)
+        else { throw Fault(.failed, "not swapped") }
+        #expect(renewed.release == release)
+    }
+
     @Test("each earlier layout opens, and keeps what it holds")
     func first() throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("countersign-\(UUID().uuidString)")

@@ -57,7 +57,7 @@ extension StoreContract {
             let sessions = try (0..<8).map { try Self.session(10_000 + round * 8 + $0, of: account) }
             let ended = try Self.racing(8) { thread in
                 let opened = try stores[thread].open(sessions[thread], proving: credential, slots: .single, at: 1)
-                guard case .yes(_, let ended) = opened else { throw Fault(.failed, "not opened") }
+                guard case .yes(_, let ended, _) = opened else { throw Fault(.failed, "not opened") }
                 return ended.map(\.id)
             }.flatMap { $0 }
             let all = try make().sessions(of: account.number)
@@ -102,7 +102,7 @@ extension StoreContract {
                 case 2:
                     let opened = try stores[2].open(
                         rival, proving: account.registration?.credential, slots: .single, at: 5)
-                    guard case .yes(_, let ended) = opened else { return false }
+                    guard case .yes(_, let ended, _) = opened else { return false }
                     return ended.contains { $0.id == session.id }
                 default:
                     let changed = try stores[3].change(number, if: .anything, .lock, at: 5, recording: .counting)
@@ -137,8 +137,8 @@ extension StoreContract {
                 for turn in 0..<30 {
                     let session = try Self.session(50_000 + thread * 100 + turn, of: account)
                     guard
-                        case .yes(let opened, _) = try stores[thread].open(
-                            session, proving: account.registration?.credential, slots: .limit(3), at: 5)
+                        case .yes(let opened, _, _) = try stores[thread].open(
+                            session, proving: account.registration?.credential, slots: .limit(80), at: 5)
                     else { throw Fault(.failed, "not opened") }
                     _ = try stores[thread].swap(opened.id, opened.credentials, for: opened.credentials, at: 6)
                 }
@@ -155,7 +155,7 @@ extension StoreContract {
             }
         }
         let all = try make().sessions(changedAfter: start, limit: 1_000)
-        #expect(all.count == 120 && all.filter { $0.end == nil }.count == 3)
+        #expect(all.count == 120 && all.filter { $0.end == nil }.count == 80)
         #expect(outcomes[0] == Dictionary(uniqueKeysWithValues: all.map { ($0.id, $0) }))
     }
 }

@@ -44,7 +44,7 @@ extension StoreContract {
         let account = try added(accountDraft("sessions"))
         let revision = try make().revision()
         let first = try Self.session(1, of: account)
-        guard case .yes(let opened, let none) = try open(first, .single) else { throw Fault(.failed, "not opened") }
+        guard case .yes(let opened, let none, _) = try open(first, .single) else { throw Fault(.failed, "not opened") }
         #expect(none.isEmpty)
         #expect(try make().session(first.id) == opened)
         var expected = first
@@ -61,12 +61,14 @@ extension StoreContract {
         try endsWithAccounts()
         try forgetting()
         try knownDevices()
+        try manySessions()
+        try releasesOfSessions()
         #expect(try make().revision() == revision, "no release is judged by sessions, so nothing is read again")
     }
 
     private func replacement(of opened: StoredSession, _ account: Account) throws {
         let second = try Self.bearer(2, of: account, at: 1_005)
-        guard case .yes(let now, let ended) = try open(second, .single) else { throw Fault(.failed, "not opened") }
+        guard case .yes(let now, let ended, _) = try open(second, .single) else { throw Fault(.failed, "not opened") }
         let end = SessionEnd(.replaced, at: 1_005, by: "phone")
         #expect(ended.map(\.id) == [opened.id] && ended.map(\.end) == [end])
         let replaced = try #require(try make().session(opened.id))
@@ -79,7 +81,7 @@ extension StoreContract {
         #expect(try make().sessions(changedAfter: now.change, limit: 10).isEmpty)
 
         let third = try Self.session(3, of: account, platform: "android", kind: .tablet, at: 1_010)
-        guard case .yes(_, let both) = try open(third, .unlimited) else { throw Fault(.failed, "not opened") }
+        guard case .yes(_, let both, _) = try open(third, .unlimited) else { throw Fault(.failed, "not opened") }
         #expect(both.isEmpty)
         #expect(try make().sessions(of: account.number).filter { $0.end == nil }.map(\.id) == [second.id, third.id])
         #expect(try make().sessions(of: account.app, limit: 2).map(\.id) == [second.id, third.id])

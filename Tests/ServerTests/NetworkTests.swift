@@ -1,4 +1,5 @@
 import CountersignAuthority
+import CountersignWire
 import Testing
 
 @testable import CountersignServer
@@ -10,5 +11,46 @@ import Testing
         ("[2001:db8:1:2::9]:443", [0x20, 1, 0x0D, 0xB8, 0, 1, 0, 2]),
         ("[2001:db8:1:2:ffff::1]:443", [0x20, 1, 0x0D, 0xB8, 0, 1, 0, 2]), ("unknown", []),
     ])
-    func network(_ peer: String, _ bytes: [UInt8]) { #expect((ClientAddress(peer: peer)?.bytes ?? []) == bytes) }
+    func network(_ peer: String, _ bytes: [UInt8]) {
+        #expect((InternetAddress(withPort: peer).map { ClientAddress($0).bytes } ?? []) == bytes)
+    }
+
+    @Test(
+        "a trusted proxy's word is taken, and nobody else's",
+        arguments: [
+            ("192.0.2.7:1", [], "192.0.2.7"), ("192.0.2.7:1", ["203.0.113.1"], "192.0.2.7"),
+            ("10.0.0.1:1", [], "10.0.0.1"), ("10.0.0.1:1", ["203.0.113.1"], "203.0.113.1"),
+            ("10.0.0.1:1", ["198.51.100.9, 203.0.113.1"], "203.0.113.1"),
+            ("10.0.0.1:1", ["198.51.100.9", " 203.0.113.1 ,10.2.3.4"], "203.0.113.1"),
+            ("10.0.0.1:1", ["203.0.113.1, nonsense"], "10.0.0.1"), ("10.0.0.1:1", ["203.0.113.1,"], "10.0.0.1"),
+            ("10.0.0.1:1", ["203.0.113.1, nonsense, 10.9.9.9"], "10.9.9.9"),
+            ("10.0.0.1:1", ["10.0.0.2, 10.0.0.3"], "10.0.0.2"), ("10.0.0.1:1", ["203.0.113.1:4711"], "203.0.113.1"),
+            ("[::ffff:10.0.0.1]:1", ["[2001:db8::9]:443"], "2001:db8::9"),
+            ("[fd00::1]:1", ["2001:db8::9"], "2001:db8::9"),
+            ("[2001:db8::1]:1", ["2001:db8::9"], "2001:db8::1"),
+        ] as [(String, [String], String)])
+    func proxies(_ row: (peer: String, fields: [String], client: String)) throws {
+        let ranges = try ["10.0.0.0/8", "fd00::/16"].map { try #require(AddressRange($0)) }
+        var draft = Draft(method: "GET", target: Array("/".utf8), authority: "example.com")
+        draft.fields = row.fields.map { Draft.Field("x-forwarded-for", $0) }
+        let client = TrustedProxies(ranges).client(of: draft.request(), from: row.peer)
+        #expect(client?.description == row.client)
+        let named = TrustedProxies(ranges).named(in: draft.request(), by: row.peer)
+        #expect(named == (row.peer.contains(row.client) ? nil : row.client))
+        #expect(TrustedProxies().client(of: draft.request(), from: row.peer) == InternetAddress(withPort: row.peer))
+    }
+
+    @Test("of many hops only the last are looked at")
+    func hops() throws {
+        let range = try #require(AddressRange("10.0.0.0/8"))
+        var draft = Draft(method: "GET", target: Array("/".utf8), authority: "example.com")
+        let chain = ["203.0.113.1"] + (1...40).map { "10.0.0.\($0)" }
+        draft.fields = [Draft.Field("x-forwarded-for", chain.joined(separator: ","))]
+        #expect(TrustedProxies([range]).client(of: draft.request(), from: "10.0.0.1:1")?.description == "10.0.0.25")
+    }
+
+    @Test(
+        "ranges",
+        arguments: ["10.0.0.1/8", "10.0.0.0/33", "10.0.0.0/", "10.0.0.0/8/8", "fd00::/129", "host", "", "10.0.0.0/+8"])
+    func noRanges(_ text: String) { #expect(AddressRange(text) == nil) }
 }

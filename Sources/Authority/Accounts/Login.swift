@@ -73,8 +73,7 @@ package final class Login: Sendable {
         guard FinishProof(finish, transcript).holds(under: keys.finish, of: login.binding.device) else {
             throw Login.wrong
         }
-        // Not at the start: it costs as much as the rest of it.
-        guard (try? login.binding.device.agreementKey.verifyingKey()) != nil else {
+        guard login.binding.device.agreementKey.isOnCurve else {
             throw Refusal(.malformed, "member `device.agreement_key` is no point on P-256")
         }
         let account = try Login.reading { () throws(Fault) in try accounts.account(login.account ?? 0) }

@@ -1,4 +1,5 @@
 import CountersignGate
+import CountersignSchemes
 import CountersignSeal
 import CountersignWire
 
@@ -20,6 +21,8 @@ package struct BearerRenewal: Sendable {
     }
 
     let presented: LoginToken
+    /// Whose call it is; nil where no release signed it.
+    let release: KeyID?
     let habit: Habit
     /// Seconds.
     let lifetime: Int64
@@ -45,7 +48,7 @@ package struct BearerRenewal: Sendable {
             guard presented.matches(old.loginTokenHash) || old.previousLoginTokenHash.map(presented.matches) == true
             else { return try end(session, SessionEnd(.reused, at: now), in: store, recording: draft) }
             guard let (next, token, loginToken) = next(after: old) else { return .none }
-            switch try store.swap(id, .bearer(old), for: .bearer(next), at: now) {
+            switch try store.swap(id, .bearer(old), for: .bearer(next), by: release, at: now) {
             case .yes(let session): return .renewed(session, token, loginToken)
             case .moved: continue
             case .missing: return .none

@@ -1,5 +1,6 @@
 import CountersignGate
 import CountersignHandshake
+import CountersignSchemes
 import CountersignSeal
 import CountersignWire
 
@@ -13,20 +14,20 @@ package final class BearerSessions: Sendable {
     private let deployment: Deployment
     private let key: HMACSHA256
     private let writer: any StoreWriter
-    /// Told of each session that changed, once that is durable: what serves requests from memory.
-    private let changed: @Sendable ([StoredSession]) -> Void
+    /// Told of each session that changed, once that is durable.
+    private let live: LiveSessions
     private let random: any RandomSource
 
     /// Makes the deployment's key where it has none yet.
     package init(
-        _ deployment: Deployment, _ writer: any StoreWriter, random: any RandomSource = SystemRandom(),
-        changed: @escaping @Sendable ([StoredSession]) -> Void
+        _ deployment: Deployment, _ live: LiveSessions, _ writer: any StoreWriter,
+        random: any RandomSource = SystemRandom()
     ) throws(Fault) {
         self.deployment = deployment
         self.key = try deployment.bearerKey()
         self.writer = writer
         self.random = random
-        self.changed = changed
+        self.live = live
     }
 
     /// Begins a session for who has just proved the account's password, and ends those that its slot has no room for. Nil
@@ -36,41 +37,45 @@ package final class BearerSessions: Sendable {
     ) async throws(Refusal) -> BearerGrant? {
         let loginToken = LoginToken(random: random)
         guard let token = loginToken.token(issued: now, under: key) else { throw BearerSessions.noSession }
-        let session = StoredSession(
+        var session = StoredSession(
             id: token.session, account: login.account, app: login.app, platform: login.platform,
             deviceClass: login.deviceClass, deviceName: login.deviceName, created: now,
             credentials: .bearer(
                 BearerCredentials(
                     tokenHash: token.hash, tokenExpires: now + policy.tokenLifetime, issued: now,
                     loginTokenHash: loginToken.hash)))
-        let slots = policy.slots
+        session.release = login.release
+        let (slots, drafted) = (policy.slots, session)
         let opened = try await writer.write { (store) throws(Fault) in
-            try store.open(session, proving: login.credential, slots: slots, at: now)
+            try store.open(drafted, proving: login.credential, slots: slots, at: now)
         }
-        guard case .yes(let stored, let ended) = opened else { return nil }
-        changed([stored] + ended)
+        guard case .yes(let stored, let ended, let forgotten) = opened else { return nil }
+        live.take([stored] + ended)
+        live.forget(forgotten)
         return BearerGrant(stored, token, loginToken, policy)
     }
 
-    /// New tokens for who holds the login token of one of this app's sessions. Refused as `session-ended` where that is over, or
+    /// New tokens for who holds the login token of one of this app's sessions; `release` is whose call that is, where one
+    /// signed it. Refused as `session-ended` where that is over, or
     /// never was.
     nonisolated(nonsending) package func renew(
-        _ loginToken: LoginToken, of app: AppName, _ policy: Policy, _ habit: BearerRenewal.Habit, at now: Int64
+        _ loginToken: LoginToken, of app: AppName, by release: KeyID?, _ policy: Policy, _ habit: BearerRenewal.Habit,
+        at now: Int64
     ) async throws(Refusal) -> BearerGrant {
         guard let id = loginToken.session else { throw BearerSessions.noSession }
         let renewal = BearerRenewal(
-            presented: loginToken, habit: habit, lifetime: policy.tokenLifetime, idle: policy.sessionIdle, now: now,
-            key: key)
+            presented: loginToken, release: release, habit: habit, lifetime: policy.tokenLifetime,
+            idle: policy.sessionIdle, now: now, key: key)
         let reuse = deployment.recording(.sessionReuse, .session(id, of: app), by: .server)
         let outcome = try await writer.write { (store) throws(Fault) in
             try renewal.run(id, of: app, in: store, recording: reuse)
         }
         switch outcome {
         case .renewed(let session, let token, let loginToken):
-            changed([session])
+            live.take([session])
             return BearerGrant(session, token, loginToken, policy)
         case .ended(let session, let end):
-            changed([session])
+            live.take([session])
             throw Refusal(.sessionEnded, "the session ended: \(end.reason.rawValue)")
         case .none: throw BearerSessions.noSession
         }
@@ -89,13 +94,16 @@ package struct BearerLogin: Sendable {
     package var deviceName: String
     /// What was proved: a credential's name, or what is sealed for the account's rung (``Account/isProved(by:)``).
     package var credential: [UInt8]?
+    /// Nil where no release signed the login.
+    package var release: KeyID?
 
     package init(
-        account: Int64, app: AppName, platform: Platform, deviceClass: Device.Class, deviceName: String,
-        credential: [UInt8]?
+        account: Int64, app: AppName, release: KeyID?, platform: Platform, deviceClass: Device.Class,
+        deviceName: String, credential: [UInt8]?
     ) {
         self.account = account
         self.app = app
+        self.release = release
         self.platform = platform
         self.deviceClass = deviceClass
         self.deviceName = deviceName

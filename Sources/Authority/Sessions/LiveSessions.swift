@@ -63,12 +63,12 @@ package final class LiveSessions: SessionSource, @unchecked Sendable {
         return (entry.session, key)
     }
 
-    nonisolated(nonsending) package func deviceKey(of id: SessionID) async throws(Fault) -> SigningKey? {
+    nonisolated(nonsending) package func deviceKey(of id: SessionID) async throws(Fault) -> P256Point? {
         guard case .device(let device)? = try reader.session(id)?.credentials else { return nil }
-        guard let point = P256Point(device.signingKey), let key = try? point.verifyingKey() else {
+        guard let point = P256Point(device.signingKey) else {
             throw Fault(.failed, "session \(id): its device's key is none")
         }
-        return SigningKey(key)
+        return point
     }
 
     package func noteUse(of session: Session, at now: Int64) {

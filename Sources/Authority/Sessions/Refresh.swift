@@ -70,7 +70,7 @@ extension SessionLife {
         let step = try await writer.write { (store) throws(Fault) -> Step? in
             guard let row = try store.session(id) else { return nil }
             guard row.end == nil, let next = next(request, row, offer, at: now) else { return .moved(row) }
-            switch try store.swap(id, row.credentials, for: .device(next), at: now) {
+            switch try store.swap(id, row.credentials, for: .device(next), by: request.release.id, at: now) {
             case .yes(let row): return next.successor.map { .answered(row, $0) } ?? .moved(row)
             case .moved(let row): return .moved(row)
             case .missing: return nil

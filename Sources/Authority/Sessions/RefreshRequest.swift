@@ -57,8 +57,7 @@ package struct RefreshRequest: Sendable {
                 throw Refusal(.badSignature, "refresh: `mac` is not the session's")
             }
         }
-        guard let device = try? P256Point(credentials.signingKey)?.verifyingKey(),
-            device.verify(signature.span, of: transcript.span) == .equal
+        guard P256Point(credentials.signingKey)?.verify(signature.span, of: transcript.span) == .equal
         else { throw Refusal(.badSignature, "refresh: `signature` is not the device's") }
     }
 }

@@ -50,9 +50,10 @@ package struct SessionLife: Sendable {
         let credentials = DeviceCredentials(
             signingKey: device.signingKey.bytes, agreementKey: device.agreementKey.bytes, epochBegan: now,
             sealedRoot: deployment.seal(root, of: id, in: app, epoch: 0))
-        let session = StoredSession(
+        var session = StoredSession(
             id: id, account: login.account.number, app: app, platform: platform, deviceClass: device.kind,
             deviceName: device.name.description, created: now, credentials: .device(credentials))
+        session.release = release.id
         _ = try await open(session, proving: login.credential, slots: policy.slots, at: now)
         let token = SessionToken(id: id, epoch: 0)
         return OpenedSession(
@@ -68,10 +69,11 @@ package struct SessionLife: Sendable {
         let opened = try await writer.write { (store) throws(Fault) in
             try store.open(session, proving: credential, slots: slots, at: now)
         }
-        guard case .yes(let row, let ended) = opened else {
+        guard case .yes(let row, let ended, let forgotten) = opened else {
             throw Refusal(.wrongCredentials, "account \(session.account): changed while it signed in")
         }
         live.take(ended + [row])
+        live.forget(forgotten)
         return row
     }
 

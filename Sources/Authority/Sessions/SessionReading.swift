@@ -3,13 +3,22 @@ import CountersignWire
 
 /// What is told about sessions, read by the loops' own connection.
 extension SessionLife {
-    /// Those that live, the oldest first.
-    package func readLive(of account: Int64) throws(Refusal) -> [StoredSession] {
-        try attempt { () throws(Fault) in try reader.sessions(of: account).filter { $0.end == nil } }
+    /// Those that live, the oldest first; of more than `limit` the newest.
+    package func readLive(of account: Int64, newest limit: Int) throws(Refusal) -> [StoredSession] {
+        try attempt { () throws(Fault) in try reader.liveSessions(of: account, newest: limit) }
     }
 
     package func readAccount(_ number: Int64) throws(Refusal) -> Account? {
         try attempt { () throws(Fault) in try reader.account(number) }
+    }
+
+    /// When the token of the request under `session` runs out: whole Unix seconds. Under a key that was offered the time begins
+    /// with its first use, which may be this request; `row` may show that use, or not yet.
+    package func expiry(of session: Session, _ row: StoredSession, at now: Int64) throws(Refusal) -> Int64 {
+        guard session.edition == .offered, case .device(let device) = row.credentials else { return session.expires }
+        let ahead = live.shard(of: row.id).confirmation(of: row.id)
+        let began = device.epoch == session.epoch ? device.epochBegan : ahead?.at ?? now
+        return began.later(by: try policy(of: row.app).tokenLifetime)
     }
 
     /// When it ends unless it is renewed before: whole Unix seconds.

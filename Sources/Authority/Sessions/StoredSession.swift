@@ -1,5 +1,6 @@
 import CountersignGate
 import CountersignHandshake
+import CountersignSchemes
 import CountersignWire
 
 /// A session as a store keeps it: from one login to its end, through all of its epochs.
@@ -16,6 +17,9 @@ package struct StoredSession: Sendable, Equatable {
     /// The last login or refresh, whole Unix seconds: idle time counts from here.
     package var used: Int64
     package var credentials: Credentials
+    /// The release that it was last signed in or renewed under: between renewals the version is only claimed. Nil where that was
+    /// before this was kept, and for logins and renewals that no release signed.
+    package var release: KeyID?
     package var end: SessionEnd?
     /// Goes up with each change of any session: what changed after a number that is remembered is what is new.
     package var change: Int64 = 0

@@ -11,22 +11,20 @@ extension Command {
         ]
     ) { (run) throws(Fault) in
         let desk = try ClientDesk(run)
-        var ids: [SessionID] = []
+        var ended: [SessionID] = []
         for text in run.arguments.values("end") {
             guard let id = SessionID(text) else { throw Fault(.usage, "--end `\(text)`: expected a session's id") }
-            ids.append(id)
+            ended.append(id)
         }
-        if run.arguments.has("end-others") {
-            let entries = try list(desk)
-            ids += entries.filter { !$0.isCurrent && !ids.contains($0.id) }.map(\.id)
-        }
-        let ending = ids
         if run.arguments.has("end") || run.arguments.has("end-others") {
-            try desk.perform { (installation, surroundings) throws(ClientProblem) in
-                for id in ending { try await AccountSessions(installation, surroundings).end(id) }
+            try end(ended, desk)
+            // A listing has the newest only; those that it did not have are in the next one.
+            while run.arguments.has("end-others"), case let others = try others(desk), !others.isEmpty {
+                try end(others, desk)
+                ended += others
             }
-            try run.print(["ended": .strings(ending.map(\.description))]) {
-                ending.isEmpty ? "there is no other" : ending.map { "ended \($0)" }.joined(separator: "\n")
+            try run.print(["ended": .strings(ended.map(\.description))]) {
+                ended.isEmpty ? "there is no other" : ended.map { "ended \($0)" }.joined(separator: "\n")
             }
             return .success
         }
@@ -42,6 +40,16 @@ extension Command {
                 })
         }
         return .success
+    }
+
+    private static func end(_ ids: [SessionID], _ desk: ClientDesk) throws(Fault) {
+        try desk.perform { (installation, surroundings) throws(ClientProblem) in
+            for id in ids { try await AccountSessions(installation, surroundings).end(id) }
+        }
+    }
+
+    private static func others(_ desk: ClientDesk) throws(Fault) -> [SessionID] {
+        try list(desk).filter { !$0.isCurrent }.map(\.id)
     }
 
     private static func list(_ desk: ClientDesk) throws(Fault) -> [AccountSessions.Entry] {

@@ -13,9 +13,6 @@ struct ImpactReading {
         var sentAway: Int64
     }
 
-    /// Sessions that are counted; of more it is only known that there are more.
-    static let mostSessions = 100_000
-
     let release: Release
     /// Days with requests, oldest first.
     private(set) var days: [Day] = []
@@ -23,11 +20,12 @@ struct ImpactReading {
     private(set) var appAccepted: Int64 = 0
     /// Whole Unix seconds; nil where it was never let in.
     private(set) var lastAccepted: Int64?
-    /// Live sessions of its app on its platform. Which of its versions they run is only claimed, and not kept.
+    /// Live sessions that were last signed in or renewed under it.
     private(set) var sessions = 0
-    private(set) var allSessions: Count = .exactly
-
-    enum Count { case exactly, atLeast }
+    /// Those of its app on its platform, under whichever release.
+    private(set) var platformSessions = 0
+    /// Of these, those of which it is not known: not renewed since it is kept, or by no release's request.
+    private(set) var unknownSessions = 0
 
     var accepted: Int64 { days.reduce(0) { $0 + $1.accepted } }
     var sentAway: Int64 { days.reduce(0) { $0 + $1.sentAway } }
@@ -51,9 +49,11 @@ struct ImpactReading {
             }
         }
         days = byDay.values.sorted { $0.number < $1.number }
-        let all = try store.sessions(of: release.app, limit: ImpactReading.mostSessions)
-        sessions = all.filter { $0.end == nil && $0.platform == release.platform }.count
-        if all.count == ImpactReading.mostSessions { allSessions = .atLeast }
+        for group in try store.liveSessions(of: release.app) where group.platform == release.platform {
+            platformSessions += group.count
+            if group.release == release.id { sessions += group.count }
+            if group.release == nil { unknownSessions += group.count }
+        }
     }
 }
 
@@ -75,8 +75,10 @@ extension ImpactReading {
         }
         lines.append("\(accepted) requests would be cut off, \(share)% of the app's \(appAccepted)")
         lines.append(lastAccepted.map { "last let in at \(CivilTime(seconds: $0).description) UTC" } ?? "never let in")
-        let count = allSessions == .exactly ? "\(sessions)" : "at least \(sessions)"
-        lines.append("\(count) live sessions of \(release.app) on \(release.platform), in whatever version")
+        let unknown = unknownSessions == 0 ? "" : ", \(unknownSessions) of them in a version that is not known"
+        lines.append(
+            "\(sessions) live sessions were last signed in or renewed by it, of the app's \(platformSessions) on "
+                + "\(release.platform)\(unknown)")
         return lines.joined(separator: "\n")
     }
 
@@ -95,7 +97,8 @@ extension ImpactReading {
                         "sent_away": .integer(day.sentAway),
                     ]
                 }),
-            "platform_sessions": .integer(Int64(sessions)), "sessions_are_all_counted": .bool(allSessions == .exactly),
+            "sessions": .integer(Int64(sessions)), "platform_sessions": .integer(Int64(platformSessions)),
+            "unknown_sessions": .integer(Int64(unknownSessions)),
         ]
     }
 

@@ -189,6 +189,6 @@ final class BenchSession: SessionSource {
     }
 
     func session(bearing token: Span<UInt8>) async throws(Fault) -> Session? { nil }
-    func deviceKey(of id: SessionID) async throws(Fault) -> SigningKey? { nil }
+    func deviceKey(of id: SessionID) async throws(Fault) -> P256Point? { nil }
     func noteUse(of session: Session, at now: Int64) {}
 }

@@ -27,12 +27,12 @@ struct DeviceSignatures: Sendable {
             throw Refusal(.badSignature, "the device's signature: keyid \(claim.keyID) is not the session's token")
         }
         try scheme.spell(claim, request, &work.space)
-        guard Verify.compare(claim, try await key(of: session), work.space) == .equal else {
+        guard claim.compare(with: try await key(of: session), work.space) == .equal else {
             throw Refusal(.badSignature, "the device's signature differs")
         }
     }
 
-    nonisolated(nonsending) private func key(of session: Session) async throws(Refusal) -> SigningKey {
+    nonisolated(nonsending) private func key(of session: Session) async throws(Refusal) -> P256Point {
         do throws(Fault) {
             if let key = try await source.deviceKey(of: session.id) { return key }
         } catch {

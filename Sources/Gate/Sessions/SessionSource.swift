@@ -1,4 +1,5 @@
 import CountersignSchemes
+import CountersignSeal
 import CountersignWire
 
 /// Where the gate finds sessions: all that live are in memory. Ended ones are found too, for as long as they are kept.
@@ -10,8 +11,8 @@ package protocol SessionSource: Sendable {
     /// The session of a bearer token; nil where there is none. Only the token's hash is looked up.
     nonisolated(nonsending) func session(bearing token: Span<UInt8>) async throws(Fault) -> Session?
 
-    /// Verifies what the device of that session signs; nil where there is no such session, and for bearers.
-    nonisolated(nonsending) func deviceKey(of id: SessionID) async throws(Fault) -> SigningKey?
+    /// The key that the device of that session signs with; nil where there is no such session, and for bearers.
+    nonisolated(nonsending) func deviceKey(of id: SessionID) async throws(Fault) -> P256Point?
 
     /// A request under this session was good: the first one under a renewed key confirms that the client has it.
     func noteUse(of session: Session, at now: Int64)
@@ -27,7 +28,7 @@ package struct NoSessions: SessionSource {
 
     nonisolated(nonsending) package func session(bearing token: Span<UInt8>) async throws(Fault) -> Session? { nil }
 
-    nonisolated(nonsending) package func deviceKey(of id: SessionID) async throws(Fault) -> SigningKey? { nil }
+    nonisolated(nonsending) package func deviceKey(of id: SessionID) async throws(Fault) -> P256Point? { nil }
 
     package func noteUse(of session: Session, at now: Int64) {}
 }

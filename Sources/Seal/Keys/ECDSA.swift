@@ -34,6 +34,25 @@ struct ECDSA: Sendable {
         }
     }
 
+    /// The same on P-256 for a key of one use, for which nothing is prepared and copied.
+    static func verifyOnce(
+        _ signature: Span<UInt8>, of message: Span<UInt8>, under key: EVPKey
+    ) -> ConstantTime.Verdict {
+        let half = Curve.p256.half
+        guard signature.count == 2 * half, let context = EVP_PKEY_CTX_new(key.pointer, nil) else { return .different }
+        defer { EVP_PKEY_CTX_free(context) }
+        defer { ERR_clear_error() }
+        let der = ECDSA.der(signature, half: half)
+        let digest = SHA256.digest(message)
+        guard EVP_PKEY_verify_init(context) == 1 else { return .different }
+        let holds = der.bytes.span.withUnsafeBufferPointer { encoded in
+            digest.span.withUnsafeBufferPointer { digest in
+                EVP_PKEY_verify(context, encoded.baseAddress, der.count, digest.baseAddress, digest.count)
+            }
+        }
+        return holds == 1 ? .equal : .different
+    }
+
     /// Nil where OpenSSL fails.
     func sign(_ message: Span<UInt8>) -> [UInt8]? {
         let encoded: [UInt8]?

@@ -5,7 +5,8 @@ import CCrypto
 final class EVPKey: @unchecked Sendable {
     let pointer: OpaquePointer
 
-    private init(_ pointer: OpaquePointer) { self.pointer = pointer }
+    /// Takes it over.
+    init(_ pointer: OpaquePointer) { self.pointer = pointer }
 
     deinit { EVP_PKEY_free(pointer) }
 
@@ -40,9 +41,6 @@ final class EVPKey: @unchecked Sendable {
         guard let key else { return nil }
         self.init(key)
     }
-
-    /// A new one on P-256; nil where OpenSSL makes none.
-    static func randomP256() -> EVPKey? { cs_ec_p256_generate().map { EVPKey($0) } }
 
     /// What the key is good for, where it is a kind that we take; nil for RSA, which two algorithms use.
     func algorithm() throws(KeyProblem) -> KeyAlgorithm? {

@@ -29,9 +29,13 @@ package struct P256Point: Sendable, Hashable {
         self = point
     }
 
-    /// The same as a key that verifies ecdsa-p256-sha256; throws where the point is not on the curve.
-    package func verifyingKey() throws(KeyProblem) -> PublicKey {
-        try PublicKey(der: subjectPublicKeyInfo.span, algorithm: .ecdsaP256)
+    package var isOnCurve: Bool { EVPKey(self) != nil }
+
+    /// Whether `signature`, r ‖ s in 64 bytes, is one of `message` under ecdsa-p256-sha256. Under a point that is not on the
+    /// curve none is. For a key that is used once; one that is kept is prepared as a ``PublicKey``.
+    package func verify(_ signature: Span<UInt8>, of message: Span<UInt8>) -> ConstantTime.Verdict {
+        guard let key = EVPKey(self) else { return .different }
+        return ECDSA.verifyOnce(signature, of: message, under: key)
     }
 }
 
@@ -53,8 +57,7 @@ package final class AgreementKey: Sendable {
     }
 
     private init(_ key: EVPKey) throws(KeyProblem) {
-        guard try key.algorithm() == .ecdsaP256, let point = P256Point(subjectPublicKeyInfo: key.subjectPublicKeyInfo)
-        else { throw KeyProblem("a key on P-256") }
+        guard let point = key.p256Point else { throw KeyProblem("a key on P-256") }
         self.key = key
         publicPoint = point
     }
@@ -64,14 +67,12 @@ package final class AgreementKey: Sendable {
 
     /// The x coordinate of the product, 32 bytes; throws where `point` is not on the curve.
     package func sharedSecret(with point: P256Point) throws(KeyProblem) -> Secret {
-        guard let peer = EVPKey(subjectPublicKeyInfo: point.subjectPublicKeyInfo.span) else {
-            throw KeyProblem("a point on P-256")
-        }
-        try peer.check()
+        guard let peer = EVPKey(point) else { throw KeyProblem("a point on P-256") }
         defer { ERR_clear_error() }
         guard let context = EVP_PKEY_CTX_new(key.pointer, nil) else { throw KeyProblem("a key that OpenSSL takes") }
         defer { EVP_PKEY_CTX_free(context) }
-        guard EVP_PKEY_derive_init(context) == 1, EVP_PKEY_derive_set_peer(context, peer.pointer) == 1 else {
+        // Not validated once more, by a multiplication with the order: it is on the curve, whose cofactor is 1.
+        guard EVP_PKEY_derive_init(context) == 1, EVP_PKEY_derive_set_peer_ex(context, peer.pointer, 0) == 1 else {
             throw KeyProblem("a point on P-256")
         }
         var bytes = [UInt8](repeating: 0, count: 32)

@@ -63,9 +63,6 @@ extension RouteCall {
         guard let caller else { throw Refusal(.unsigned, "this route is a release's") }
         return caller.release
     }
-
-    /// Where the connection comes from. What is no Internet address counts as one party.
-    var address: ClientAddress { ClientAddress(peer: peer) ?? .unknown }
 }
 
 extension ReleaseKey {

@@ -21,6 +21,8 @@ public struct Configuration: Sendable, Equatable {
     public var authorities: [String] = []
     /// Whom assertions are for (`aud`); nil for the backend's URL.
     public var assertionAudience: String?
+    /// Proxies in front whose `X-Forwarded-For` is believed.
+    public var trustedProxies: [AddressRange] = []
     /// Event loops; nil for one a core.
     public var workers: Int?
     /// The path under which the authority's own routes stand.

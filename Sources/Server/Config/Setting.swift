@@ -156,6 +156,19 @@ extension Setting {
             },
             show: { .optional($0.assertionAudience) }),
         Setting(
+            "trusted-proxies", "ADDRESS[/BITS],…",
+            "proxies in front whose X-Forwarded-For says where a client calls from (default: none)",
+            expected: "addresses or ranges such as 10.0.0.0/8, several joined by commas",
+            set: { configuration, text in
+                let parts = text.split(separator: ",", omittingEmptySubsequences: false)
+                let ranges = parts.compactMap { AddressRange(String($0)) }
+                guard ranges.count == parts.count else { return nil }
+                return configuration.trustedProxies = ranges
+            },
+            show: {
+                $0.trustedProxies.isEmpty ? .null : .string($0.trustedProxies.map(\.description).joined(separator: ","))
+            }),
+        Setting(
             "workers", "N", "event loops (default: one a core)", expected: "a whole number from 1 to 256",
             set: { configuration, text in wholeNumber(text, in: 1...256).map { configuration.workers = $0 } },
             show: { $0.workers.map { .integer(Int64($0)) } ?? .null }),

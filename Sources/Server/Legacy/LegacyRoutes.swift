@@ -133,7 +133,7 @@ extension LegacyRoutes {
             throw Refusal(.unavailable, "a release without a platform")
         }
         return BearerLogin(
-            account: account.number, app: app.name, platform: platform, deviceClass: .other,
+            account: account.number, app: app.name, release: release?.id, platform: platform, deviceClass: .other,
             deviceName: release.map { "\($0.platform) \($0.version)" } ?? "unsigned login",
             credential: account.legacy?.sealed)
     }
@@ -144,7 +144,8 @@ extension LegacyRoutes {
         guard let loginToken = LoginToken(text.span) else {
             throw Refusal(.sessionEnded, "loginToken: not one of ours")
         }
-        let grant = try await services.bearers.renew(loginToken, of: app.name, app.policy, .keeping, at: call.now)
+        let grant = try await services.bearers.renew(
+            loginToken, of: app.name, by: call.caller?.release.id, app.policy, .keeping, at: call.now)
         return .legacy([
             ("token", .string(grant.token.text)), ("expiresIn", .integer(grant.expires - call.now)),
         ])

@@ -43,8 +43,8 @@ struct PasswordLoginRoute: Sendable {
         let (holder, credential) = try proved.get()
         services.refund(receipt, at: call.now)
         let login = BearerLogin(
-            account: holder.number, app: app, platform: platform, deviceClass: kind, deviceName: name.description,
-            credential: credential)
+            account: holder.number, app: app, release: release.id, platform: platform, deviceClass: kind,
+            deviceName: name.description, credential: credential)
         guard let grant = try await services.bearers.open(login, release.policy, at: call.now) else {
             throw Login.wrong
         }

@@ -29,8 +29,8 @@ struct RouteCall: Sendable {
     let request: Request
     /// Nil for routes that anybody may call.
     let caller: Caller?
-    /// The client's address as text.
-    let peer: String
+    /// Where the client calls from.
+    let address: ClientAddress
     let event: EventID
     /// What the last part of the path is, where the route leaves it open.
     let parameter: String

@@ -6,6 +6,9 @@ import CountersignWire
 
 /// What a session may ask about itself and the others of its account. Source: docs/protocol.md, "Sessions".
 struct SessionRoutes: Sendable {
+    /// Sessions that are listed, besides one's own: each costs the loop some microseconds.
+    static let mostListed = 100
+
     let sessions: SessionLife
 
     var routes: [Route] {
@@ -38,7 +41,7 @@ struct SessionRoutes: Sendable {
         let account = try account(of: session)
         var members: [(name: String, value: JSONValue)] = [
             ("account", .string(account.name.description)), ("epoch", .integer(Int64(session.epoch))),
-            ("expires", .integer(session.expires)),
+            ("expires", .integer(try sessions.expiry(of: session, row, at: call.now))),
         ]
         members += try shown(row)
         return RouteAnswer(.object(members))
@@ -46,14 +49,21 @@ struct SessionRoutes: Sendable {
 
     private func all(_ call: RouteCall) throws(Refusal) -> RouteAnswer {
         let session = try call.session()
+        // One more, to see whether there are more.
+        var rows = try sessions.readLive(of: session.account.number, newest: SessionRoutes.mostListed + 1)
+        let isWhole = rows.count <= SessionRoutes.mostListed
+        if !isWhole { rows.removeFirst() }
+        if !rows.contains(where: { $0.id == session.id }), let own = try sessions.read(session.id) {
+            rows.insert(own, at: 0)
+        }
         var list: [JSONValue] = []
-        for row in try sessions.readLive(of: session.account.number) {
+        for row in rows {
             var members = try shown(row)
             members.append(("platform", .string(row.platform.description)))
             if row.id == session.id { members.append(("current", .bool(true))) }
             list.append(.object(members))
         }
-        return RouteAnswer(["sessions": .array(list)])
+        return RouteAnswer(["sessions": .array(list), "more": .bool(!isWhole)])
     }
 
     private func revoke(_ call: RouteCall) async throws(Refusal) -> RouteAnswer {

@@ -25,7 +25,7 @@ struct TokenRoutes: Sendable {
             throw body.malformed("login_token", expected: "`l_` and 43 characters of base64url")
         }
         let grant = try await bearers.renew(
-            loginToken, of: try release.appName(), release.policy, .rotating, at: call.now)
+            loginToken, of: try release.appName(), by: release.id, release.policy, .rotating, at: call.now)
         return RouteAnswer([
             "token": .string(grant.token.text), "login_token": .string(grant.loginToken.text),
             "expires": .integer(grant.expires), "idle": .integer(grant.idle),

@@ -11,4 +11,12 @@ extension Migrations {
             PRIMARY KEY (key_id, since)
         ) STRICT, WITHOUT ROWID;
         """
+
+    /// Which release a session was last renewed under; and an account's newest live sessions, and those that ended last, found
+    /// in order.
+    static let m006 = """
+        ALTER TABLE session ADD COLUMN release TEXT;
+        DROP INDEX session_of_account;
+        CREATE INDEX session_of_account ON session (account, ended_at, created);
+        """
 }

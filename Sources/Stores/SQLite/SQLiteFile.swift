@@ -10,6 +10,8 @@ final class SQLiteFile: @unchecked Sendable {
     /// Guards `database`.
     private let lock = ReadWriteLock()
     private var database: Database?
+    /// Whether the file is known to hold something, which it then does for good.
+    private var isMade = false
 
     init(path: String, inspecting inspection: SQLiteStore.Inspection) {
         self.path = path
@@ -26,15 +28,24 @@ final class SQLiteFile: @unchecked Sendable {
         }
     }
 
-    func close() { lock.write { database = nil } }
+    func close() {
+        lock.write {
+            database = nil
+            isMade = false
+        }
+    }
 
     /// What `body` reads, as of one moment; `empty` while the file holds nothing yet.
     func read<Result>(
         whenEmpty empty: Result, _ body: (Database) throws(Fault) -> Result
     ) throws(Fault) -> Result {
         try lock.write { () throws(Fault) in
-            guard let database = try existing(), try Migrations.version(database) > 0 else { return empty }
-            return try database.reading { () throws(Fault) in try body(database) }
+            guard let database = try existing() else { return empty }
+            // Within the one transaction: each takes and gives back locks on the file, by calls into the kernel.
+            return try database.reading { () throws(Fault) in
+                if !isMade { isMade = try Migrations.version(database) > 0 }
+                return isMade ? try body(database) : empty
+            }
         }
     }
 

@@ -39,6 +39,19 @@ extension SQLiteStore {
         }
     }
 
+    /// All but those of the account that ended last. A few hundred at most, for the sake of who waits behind; the next
+    /// session of the account goes on with the rest.
+    static func forgetEnded(of account: Int64, in database: Database) throws(Fault) -> [SessionID] {
+        try SessionRows.ids(
+            database,
+            """
+            DELETE FROM session WHERE change IN (
+                SELECT change FROM session WHERE account = ? AND ended_at IS NOT NULL
+                ORDER BY ended_at DESC, created DESC LIMIT 200 OFFSET ?)
+            RETURNING id
+            """, .integer(account), .integer(Int64(SlotRule.mostEnded)))
+    }
+
     /// Ends those of them that live; answers which did.
     static func end(
         _ which: SessionSelection, _ end: SessionEnd, in database: Database

@@ -1,6 +1,7 @@
 import CountersignAuthority
 import CountersignGate
 import CountersignHandshake
+import CountersignSchemes
 import CountersignWire
 
 /// Rows of the table of sessions, read as values and written from them.
@@ -11,7 +12,7 @@ enum SessionRows {
         session.signing_key, session.agreement_key, session.epoch, session.epoch_began, session.sealed_root,
         session.sealed_previous_root, session.attempts, session.next_sealed_root, session.next_ephemeral,
         session.next_attempts, session.token_hash, session.token_expires, session.previous_token_hash,
-        session.login_token_hash, session.token_issued, session.previous_login_token_hash
+        session.login_token_hash, session.token_issued, session.previous_login_token_hash, session.release
         """
 
     static let select = select(from: "session")
@@ -26,6 +27,12 @@ enum SessionRows {
     static func live(of account: Int64, in database: Database) throws(Fault) -> [StoredSession] {
         try read(
             database, "\(select) WHERE account = ? AND ended_at IS NULL ORDER BY created, id", .integer(account))
+    }
+
+    static func countLive(of account: Int64, in database: Database) throws(Fault) -> Int {
+        Int(
+            try database.integer(
+                "SELECT count(*) FROM session WHERE account = ? AND ended_at IS NULL", .integer(account)) ?? 0)
     }
 
     /// `sql` begins with ``select``.
@@ -55,6 +62,10 @@ enum SessionRows {
         var session = StoredSession(
             id: id, account: row.integer(2), app: app, platform: platform, deviceClass: deviceClass,
             deviceName: row.text(6), created: row.integer(7), credentials: credentials)
+        if !row.isNull(28) {
+            guard let release = names.release(row.text(28)) else { return nil }
+            session.release = release
+        }
         session.used = row.integer(8)
         session.change = row.integer(0)
         if !row.isNull(9) {
@@ -71,8 +82,8 @@ enum SessionRows {
                 change, id, account, app, platform, device_class, device_name, created, used, ended_at, end_reason,
                 ended_by, signing_key, agreement_key, epoch, epoch_began, sealed_root, sealed_previous_root, attempts,
                 next_sealed_root, next_ephemeral, next_attempts, token_hash, token_expires, previous_token_hash,
-                login_token_hash, token_issued, previous_login_token_hash)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                login_token_hash, token_issued, previous_login_token_hash, release)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """,
             [
                 .integer(session.change), .blob(session.id.bytes), .integer(session.account),
@@ -80,10 +91,10 @@ enum SessionRows {
                 .text(session.deviceClass.rawValue), .text(session.deviceName), .integer(session.created),
                 .integer(session.used), .optional(session.end?.at), .optional(session.end?.reason.rawValue),
                 .optional(session.end?.by),
-            ] + SessionCredentials.values(session.credentials))
+            ] + SessionCredentials.values(session.credentials) + [.optional(session.release?.description)])
     }
 
-    /// Its credentials, its use and the number of this change; the rest stays as it is.
+    /// Its credentials, its use, its release and the number of this change; the rest stays as it is.
     static func replace(_ session: StoredSession, in database: Database) throws(Fault) {
         try database.run(
             """
@@ -91,11 +102,12 @@ enum SessionRows {
                 signing_key = ?, agreement_key = ?, epoch = ?, epoch_began = ?, sealed_root = ?,
                 sealed_previous_root = ?, attempts = ?, next_sealed_root = ?, next_ephemeral = ?, next_attempts = ?,
                 token_hash = ?, token_expires = ?, previous_token_hash = ?, login_token_hash = ?, token_issued = ?,
-                previous_login_token_hash = ?, change = ?, used = ?
+                previous_login_token_hash = ?, change = ?, used = ?, release = ?
             WHERE id = ?
             """,
             SessionCredentials.values(session.credentials) + [
-                .integer(session.change), .integer(session.used), .blob(session.id.bytes),
+                .integer(session.change), .integer(session.used), .optional(session.release?.description),
+                .blob(session.id.bytes),
             ])
     }
 }
@@ -104,6 +116,7 @@ enum SessionRows {
 struct SessionNames {
     private var apps: [String: AppName] = [:]
     private var platforms: [String: Platform] = [:]
+    private var releases: [String: KeyID] = [:]
 
     mutating func app(_ text: String) -> AppName? {
         if let known = apps[text] { return known }
@@ -117,5 +130,12 @@ struct SessionNames {
         guard let name = Platform(text) else { return nil }
         platforms[text] = name
         return name
+    }
+
+    mutating func release(_ text: String) -> KeyID? {
+        if let known = releases[text] { return known }
+        guard let id = KeyID(text) else { return nil }
+        releases[text] = id
+        return id
     }
 }

@@ -1,6 +1,7 @@
 import CountersignAuthority
 import CountersignGate
 import CountersignHandshake
+import CountersignSchemes
 import CountersignWire
 
 extension SQLiteStore {
@@ -11,7 +12,8 @@ extension SQLiteStore {
             guard let account = try AccountRows.account(session.account, in: database), account.app == session.app,
                 account.state == .active, account.isProved(by: credential)
             else { return .accountChanged }
-            let live = try SessionRows.live(of: session.account, in: database)
+            let count = try SessionRows.countLive(of: account.number, in: database)
+            let live = slots.hasRoom(beside: count) ? [] : try SessionRows.live(of: account.number, in: database)
             let end = SessionEnd(.replaced, at: now, by: session.deviceClass.rawValue)
             var ended: [StoredSession] = []
             for var replaced in slots.displaced(by: session, among: live) {
@@ -25,18 +27,21 @@ extension SQLiteStore {
             if let device = KnownDevice(signingInAs: session, at: now) {
                 try SQLiteStore.remember(device, of: account.number, in: database)
             }
-            return .yes(opened, ended: ended)
+            let forgotten = try SQLiteStore.forgetEnded(of: account.number, in: database)
+            return .yes(opened, ended: ended, forgotten: forgotten)
         }
     }
 
     package func swap(
-        _ id: SessionID, _ old: StoredSession.Credentials, for next: StoredSession.Credentials, at now: Int64
+        _ id: SessionID, _ old: StoredSession.Credentials, for next: StoredSession.Credentials, by release: KeyID?,
+        at now: Int64
     ) throws(Fault) -> SessionSwapped {
         try write { (database) throws(Fault) in
             guard var session = try SessionRows.session(id, in: database) else { return .missing }
             guard session.end == nil, session.credentials == old else { return .moved(session) }
             session.credentials = next
             session.used = now
+            if let release { session.release = release }
             session.change = try SQLiteStore.nextSessionChange(in: database)
             try SessionRows.replace(session, in: database)
             return .yes(session)
@@ -52,6 +57,33 @@ extension SQLiteStore {
             try SessionRows.read(
                 database,
                 "\(SessionRows.select) WHERE account = ? ORDER BY ended_at IS NOT NULL, created, id", .integer(account))
+        }
+    }
+
+    package func liveSessions(of account: Int64, newest limit: Int) throws(Fault) -> [StoredSession] {
+        try read(whenEmpty: []) { (database) throws(Fault) in
+            try SessionRows.read(
+                database,
+                "\(SessionRows.select) WHERE account = ? AND ended_at IS NULL ORDER BY created DESC, change DESC LIMIT ?",
+                .integer(account), .integer(Int64(limit))
+            ).reversed()
+        }
+    }
+
+    package func liveSessions(of app: AppName) throws(Fault) -> [LiveSessionCount] {
+        try read(whenEmpty: []) { (database) throws(Fault) in
+            try database.rows(
+                """
+                SELECT platform, release, count(*) FROM session WHERE app = ? AND ended_at IS NULL
+                GROUP BY platform, release ORDER BY platform, release
+                """, .text(app.description)
+            ) { (row) throws(Fault) in
+                let release = row.isNull(1) ? nil : KeyID(row.text(1))
+                guard let platform = Platform(row.text(0)), row.isNull(1) || release != nil else {
+                    throw Rows.unreadable("session", "?", database)
+                }
+                return LiveSessionCount(platform: platform, release: release, count: Int(row.integer(2)))
+            }
         }
     }
 

@@ -16,7 +16,7 @@ struct BearerScene {
     init(_ settings: [String] = []) throws {
         let base = try SessionScene(["schemes=message-signatures,form-md5"] + settings)
         self.base = base
-        bearers = try BearerSessions(base.deployment, base.writer) { [live = base.live] in live.take($0) }
+        bearers = try BearerSessions(base.deployment, base.live, base.writer)
         var old = try draft(base.app, id: "r_old", version: "0.9", scheme: .formMD5)
         old.platform = try #require(Platform("android"))
         _ = try base.deployment.addRelease(old, at: 6)
@@ -37,22 +37,22 @@ struct BearerScene {
 
     func open(_ account: Account? = nil) async throws -> BearerGrant {
         let login = BearerLogin(
-            account: (account ?? self.account).number, app: base.app, platform: try #require(Platform("android")),
-            deviceClass: .other, deviceName: "android 0.9", credential: nil)
+            account: (account ?? self.account).number, app: base.app, release: KeyID("r_old"),
+            platform: try #require(Platform("android")), deviceClass: .other, deviceName: "android 0.9", credential: nil)
         return try #require(try await bearers.open(login, policy(), at: base.now))
     }
 
     func renew(
         _ token: LoginToken, _ habit: BearerRenewal.Habit = .rotating, of app: AppName? = nil
     ) async throws -> BearerGrant {
-        try await bearers.renew(token, of: app ?? base.app, policy(), habit, at: base.now)
+        try await bearers.renew(token, of: app ?? base.app, by: nil, policy(), habit, at: base.now)
     }
 
     /// What a renewal is refused with; nil where it is not.
     func refusalOfRenewal(_ token: LoginToken, _ habit: BearerRenewal.Habit = .rotating) async throws -> Refusal? {
         let policy = try policy()
         do throws(Refusal) {
-            _ = try await bearers.renew(token, of: base.app, policy, habit, at: base.now)
+            _ = try await bearers.renew(token, of: base.app, by: nil, policy, habit, at: base.now)
             return nil
         } catch {
             return error

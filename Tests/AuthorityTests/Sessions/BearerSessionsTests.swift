@@ -183,7 +183,7 @@ import Testing
         _ = try scene.base.deployment.store.change(
             scene.account.number, if: .anything, .lock, at: scene.base.now, recording: recorded)
         let login = BearerLogin(
-            account: scene.account.number, app: scene.base.app, platform: try #require(Platform("ios")),
+            account: scene.account.number, app: scene.base.app, release: nil, platform: try #require(Platform("ios")),
             deviceClass: .other, deviceName: "x", credential: nil)
         #expect(try await scene.bearers.open(login, scene.policy(), at: scene.base.now) == nil)
     }

@@ -74,7 +74,7 @@ import Testing
                 if refusal == nil { alive += 1 } else { #expect(refusal?.ended?.reason == "replaced") }
             }
             #expect(alive == 1)
-            #expect(try scene.life.readLive(of: account.number).count == 1)
+            #expect(try scene.life.readLive(of: account.number, newest: 100).count == 1)
         }
     }
 }

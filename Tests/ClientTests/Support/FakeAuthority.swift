@@ -150,7 +150,7 @@ actor FakeAuthority {
         let sum = keys.finish.authenticate((transcript + signature).span)
         let device = start.binding.device
         guard sum.indices.map({ sum[$0] }) == mac,
-            try device.signingKey.verifyingKey().verify(signature.span, of: transcript.span) == .equal
+            device.signingKey.verify(signature.span, of: transcript.span) == .equal
         else { return try refuse("wrong-credentials", draft) }
         let session = try FakeSession(root: keys.root, device: device, at: now)
         self.session = session
@@ -175,7 +175,7 @@ actor FakeAuthority {
         ).bytes
         guard let epoch = session.epoch(named: KeyID(token)),
             session.authenticates(mac, transcript, under: epoch),
-            try session.device.signingKey.verifyingKey().verify(signature.span, of: transcript.span) == .equal
+            session.device.signingKey.verify(signature.span, of: transcript.span) == .equal
         else { return try refuse("bad-signature", draft) }
         // Each is taken once, and fresh.
         guard transcripts.insert(transcript).inserted else { return try refuse("replayed", draft) }

@@ -88,6 +88,49 @@ import Testing
         #expect(session.number("epoch") == 1)
     }
 
+    @Test("the first request under a renewed key is told when that runs out, and so are those after it")
+    func expiryAtFirstUse() async throws {
+        let server = try SessionServer()
+        var own = try await server.signIn("alice")
+        let release = Credentials(keyID: server.release.id, key: server.release.key)
+        let told = try await server.call("POST", "\(prefix)/token", as: release, own.refresh(at: server.clock.now))
+        let ephemeral = try #require(told["ephemeral"]?.string.flatMap { Base64.decode($0, .url) })
+        let agreed = try own.agreement.sharedSecret(with: #require(P256Point(ephemeral)))
+        own.root = own.root.next(agreed: agreed)
+        own.token.epoch = 1
+        server.clock.now += 50
+        let expected = Int(server.clock.now) + 7_200
+        for _ in 0..<3 {
+            let session = try await server.call("GET", "\(prefix)/session", as: own.credentials)
+            #expect(session.number("epoch") == 1 && session.number("expires") == expected)
+            server.clock.now += 10
+        }
+    }
+
+    @Test("of many sessions the newest are listed, and one's own")
+    func many() async throws {
+        let server = try SessionServer()
+        let own = try await server.signIn("alice")
+        var others: [String] = []
+        for _ in 0..<SessionRoutes.mostListed {
+            server.clock.now += 1
+            others.append("\(try await server.signIn("alice").token.id)")
+        }
+        func list() async throws -> (ids: [String], isCut: Bool) {
+            let all = try await server.call("GET", "\(prefix)/sessions", as: own.credentials)
+            let ids = try #require(all["sessions"]?.elements).compactMap { $0["session"]?.string }
+            guard case .bool(let isCut)? = all["more"]?.content else { throw Fault(.failed, "`more` is missing") }
+            return (ids, isCut)
+        }
+        let listed = try await list()
+        #expect(listed.ids == ["\(own.token.id)"] + others && listed.isCut)
+        let gone = try await server.call("DELETE", "\(prefix)/sessions/\(others[3])", as: own.credentials)
+        #expect(gone.status == 200)
+        others.remove(at: 3)
+        let rest = try await list()
+        #expect(rest.ids == ["\(own.token.id)"] + others && !rest.isCut)
+    }
+
     @Test("a session's own key opens no route that is a release's, nor the other way round")
     func admission() async throws {
         let server = try SessionServer(["anonymous=/public"])

@@ -10,8 +10,10 @@ import Glibc
 package struct SessionBench {
     package struct Figures: Sendable {
         package var sessions: Int
-        /// From an open store to a gate that knows them all.
+        /// From a file that is closed to a gate that knows them all, every page looked at: by the clock, and of a core's time, which
+        /// is what it takes where nobody else works.
         package var loadSeconds: Double
+        package var loadCPUSeconds: Double
         /// Resident memory that this took.
         package var mebibytes: Double
         /// CPU time of a token's first use, with unsealing; and of the next one.
@@ -24,7 +26,7 @@ package struct SessionBench {
     }
 
     static let start: Int64 = 1_800_000_000
-    static let refreshes = 1_000
+    static let refreshes = 2_000
 
     let deployment: Deployment
     let makeStore: () -> any Store
@@ -56,11 +58,12 @@ package struct SessionBench {
         progress("reading them")
         SessionBench.giveBackMemory()
         let before = try SessionBench.residentBytes()
-        let began = SessionBench.seconds(CLOCK_MONOTONIC)
+        let began = (clock: SessionBench.seconds(CLOCK_MONOTONIC), core: SessionBench.seconds(CLOCK_PROCESS_CPUTIME_ID))
         let keys = try LiveKeys(deployment)
         let writer = try GroupWriter(makeStore())
         let live = try LiveSessions(deployment, keys, reader: makeStore(), writer: writer)
-        let loadSeconds = SessionBench.seconds(CLOCK_MONOTONIC) - began
+        let loadSeconds = SessionBench.seconds(CLOCK_MONOTONIC) - began.clock
+        let loadCPUSeconds = SessionBench.seconds(CLOCK_PROCESS_CPUTIME_ID) - began.core
         let mebibytes = Double(try SessionBench.residentBytes() - before) / 1_048_576
         guard live.counts.all == count else { throw Fault(.failed, "bench: \(live.counts.all) sessions in memory") }
         progress("measuring")
@@ -71,8 +74,9 @@ package struct SessionBench {
         let revocation = try await measureRevocation(of: ids, live, keys, replay)
         writer.stop()
         return Figures(
-            sessions: count, loadSeconds: loadSeconds, mebibytes: mebibytes, firstUseNanoseconds: uses.first,
-            nextUseNanoseconds: uses.next, refreshesPerSecond: rate, revocationMilliseconds: revocation)
+            sessions: count, loadSeconds: loadSeconds, loadCPUSeconds: loadCPUSeconds, mebibytes: mebibytes,
+            firstUseNanoseconds: uses.first, nextUseNanoseconds: uses.next, refreshesPerSecond: rate,
+            revocationMilliseconds: revocation)
     }
 
     static func seconds(_ clock: clockid_t) -> Double {

@@ -1,0 +1,47 @@
+import CountersignWire
+
+/// Proxies in front whose word about a client's address is taken: what limits count by and a share of devices goes by is else the
+/// proxy's own address, the same for everybody. What a client writes into the field itself stands to the left of what
+/// they add, and is never reached.
+struct TrustedProxies: Sendable {
+    /// Beyond this many hops nothing is believed.
+    private static let mostHops = 16
+
+    private let ranges: [AddressRange]
+
+    init(_ ranges: [AddressRange] = []) { self.ranges = ranges }
+
+    /// Where the client of `request` calls from, over a connection from `peer`: as the last of them says that is not one of them
+    /// itself. What is no address ends the search, and the hop that said it counts. Nil where `peer` is no address.
+    /// Each hop adds to the right of `X-Forwarded-For` whom it had the request from.
+    func client(of request: Request, from peer: String) -> InternetAddress? {
+        guard var client = InternetAddress(withPort: peer) else { return nil }
+        guard !ranges.isEmpty, isOne(client) else { return client }
+        for hop in hops(of: request).suffix(TrustedProxies.mostHops).reversed() {
+            guard let address = InternetAddress(withPort: hop) else { break }
+            client = address
+            guard isOne(address) else { break }
+        }
+        return client
+    }
+
+    /// The client, as text, where it is another than `peer`; for the log.
+    func named(in request: Request, by peer: String) -> String? {
+        guard !ranges.isEmpty, let client = client(of: request, from: peer), client != InternetAddress(withPort: peer)
+        else { return nil }
+        return client.description
+    }
+
+    private func isOne(_ address: InternetAddress) -> Bool { ranges.contains { $0.contains(address) } }
+
+    /// The field's members, its lines in their order. Source: RFC 9110 §5.3.
+    private func hops(of request: Request) -> [Substring] {
+        var hops: [Substring] = []
+        for field in request.fields where request.matches(field.name, "x-forwarded-for") {
+            for part in request.text(field.value).split(separator: ",", omittingEmptySubsequences: false) {
+                hops.append(part.drop { $0 == " " || $0 == "\t" }.prefix { $0 != " " && $0 != "\t" })
+            }
+        }
+        return hops
+    }
+}
