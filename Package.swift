@@ -68,6 +68,12 @@ let package = Package(
             ]),
         // What a device keeps, and what it gives only to who is there. Nothing uses it yet but its tests.
         module("Vault", ["CountersignSeal", "CountersignWire", "CPAM", "CSecret", "CTPM"]),
+        // Whom to take for a server: policies, pins and manifests. No TLS library, no network.
+        module("Trust", ["CountersignSeal", "CountersignWire"]),
+        // Requests over libcurl, under a trust.
+        module("Transport", ["CountersignTrust", "CountersignSeal", "CountersignWire", "CCurl", "CCrypto"]),
+        // For tests: certificates made in process, and a server that shows them.
+        module("TestKit", ["CountersignTrust", "CCrypto"]),
         module("SQLite", ["CountersignAuthority", "CSQLite"], path: "Stores/SQLite"),
         module("HTTP", ["CountersignWire", "CCrypto", "CEvent"]),
         module(
@@ -106,6 +112,8 @@ let package = Package(
             [
                 "CountersignHandshake", "CountersignOpaque", "CountersignSchemes", "CountersignSeal", "CountersignWire",
             ]),
+        tests("Trust", ["CountersignTestKit", "CountersignSeal", "CountersignWire"]),
+        tests("Transport", ["CountersignTestKit", "CountersignTrust", "CountersignSeal"]),
         tests(
             "SQLite",
             [
@@ -140,6 +148,10 @@ let package = Package(
             name: "vault-driver", dependencies: ["CountersignVault", "CountersignSeal", "VaultContract"],
             path: "Tests/VaultDriver", swiftSettings: settings),
         tests("Vault", ["CountersignSeal", "VaultContract"]),
+        // One request over the transport, for Tests/Interop; never shipped.
+        .executableTarget(
+            name: "transport-driver", dependencies: ["CountersignTransport", "CountersignTrust", "CountersignWire"],
+            path: "Tests/TransportDriver", swiftSettings: settings),
         .testTarget(
             name: "CLITests",
             dependencies: [
@@ -158,7 +170,9 @@ if Context.environment["COUNTERSIGN_FUZZ"] == "1" {
             name: "fuzz",
             dependencies: [
                 "CountersignHTTP", "CountersignServer", "CountersignAuthority", "CountersignHandshake",
-                "CountersignSchemes", "CountersignOpaque", "CountersignSeal", "CountersignWire",
+                "CountersignSchemes", "CountersignOpaque", "CountersignSeal", "CountersignTransport",
+                "CountersignTrust",
+                "CountersignWire",
             ],
             path: "Fuzz",
             exclude: ["Seeds"],

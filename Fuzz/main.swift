@@ -10,6 +10,8 @@ let targets: [String: @Sendable (Span<UInt8>) -> Void] = [
     "account-name": fuzzAccountName, "import": fuzzImport,
     "login": fuzzLoginBodies,
     "token": fuzzToken, "refresh": fuzzRefresh,
+    "hosts": fuzzHosts, "manifest": fuzzManifest, "certificate": fuzzCertificate,
+    "answer-head": fuzzAnswerHead,
     "planted": fuzzPlanted,
 ]
 

@@ -24,7 +24,8 @@ DAY = datetime.timedelta(days=1)
 class Identity:
     """A key and its certificate, signed by another one's or by its own."""
 
-    def __init__(self, name: str, issuer: "Identity | None" = None, address="127.0.0.1", end=NOW + DAY, is_authority=False):
+    def __init__(self, name: str, issuer: "Identity | None" = None, address="127.0.0.1", end=NOW + DAY, is_authority=False,
+                 names: tuple[str, ...] = ()):
         self.key = ec.generate_private_key(ec.SECP256R1())
         self.name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
         parent = issuer or self
@@ -34,7 +35,8 @@ class Identity:
             .add_extension(x509.BasicConstraints(is_authority, None), critical=True))
         if not is_authority:
             builder = builder.add_extension(
-                x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(address))]), critical=False)
+                x509.SubjectAlternativeName(
+                    [x509.IPAddress(ipaddress.ip_address(address)), *map(x509.DNSName, names)]), critical=False)
         self.certificate = builder.sign(parent.key, hashes.SHA256())
 
     @property

@@ -8,6 +8,7 @@
 #include <openssl/evp.h>
 #include <openssl/kdf.h>
 #include <openssl/md5.h>
+#include <openssl/ocsp.h>
 #include <openssl/pem.h>
 #include <openssl/rsa.h>
 #include <openssl/sha.h>
@@ -17,6 +18,7 @@
 
 // Function-like macros do not import into Swift.
 static inline long cs_ssl_ctx_set_min_proto(SSL_CTX *c, int v) { return SSL_CTX_set_min_proto_version(c, v); }
+static inline long cs_ssl_ctx_set_max_proto(SSL_CTX *c, int v) { return SSL_CTX_set_max_proto_version(c, v); }
 static inline long cs_ssl_ctx_set_mode(SSL_CTX *c, long m) { return SSL_CTX_set_mode(c, m); }
 static inline long cs_ssl_ctx_set_read_ahead(SSL_CTX *c, int on) { return SSL_CTX_set_read_ahead(c, on); }
 static inline long cs_ssl_ctx_set_groups(SSL_CTX *c, const char *list) { return SSL_CTX_set1_groups_list(c, list); }
@@ -26,3 +28,27 @@ static inline void cs_openssl_free(void *p) { OPENSSL_free(p); }
 static inline void cs_openssl_clear_free(void *p, size_t n) { OPENSSL_clear_free(p, n); }
 static inline int cs_x509_count(const STACK_OF(X509) *s) { return s ? sk_X509_num(s) : 0; }
 static inline X509 *cs_x509_at(const STACK_OF(X509) *s, int i) { return sk_X509_value(s, i); }
+static inline STACK_OF(X509) *cs_x509_list(void) { return sk_X509_new_null(); }
+static inline int cs_x509_append(STACK_OF(X509) *s, X509 *c) { return sk_X509_push(s, c); }
+static inline void cs_x509_list_free(STACK_OF(X509) *s) { sk_X509_pop_free(s, X509_free); }
+static inline EVP_PKEY *cs_rsa_generate(unsigned bits) { return EVP_RSA_gen(bits); }
+
+// A place in an SSL_CTX for an object of ours; `release` is called when the context goes.
+static inline int cs_ssl_ctx_place(CRYPTO_EX_free *release) {
+    return CRYPTO_get_ex_new_index(CRYPTO_EX_INDEX_SSL_CTX, 0, 0, 0, 0, release);
+}
+
+// Certificate status (OCSP) that a server staples to its handshake.
+static inline int cs_ssl_ctx_ask_status(SSL_CTX *c, int (*f)(SSL *, void *), void *argument) {
+    return SSL_CTX_set_tlsext_status_type(c, TLSEXT_STATUSTYPE_ocsp) == 1 &&
+           SSL_CTX_set_tlsext_status_cb(c, f) == 1 && SSL_CTX_set_tlsext_status_arg(c, argument) == 1;
+}
+static inline int cs_ssl_ctx_give_status(SSL_CTX *c, int (*f)(SSL *, void *), void *argument) {
+    return SSL_CTX_set_tlsext_status_cb(c, f) == 1 && SSL_CTX_set_tlsext_status_arg(c, argument) == 1;
+}
+static inline long cs_ssl_status(SSL *s, const unsigned char **bytes) { return SSL_get_tlsext_status_ocsp_resp(s, bytes); }
+static inline long cs_ssl_set_status(SSL *s, const unsigned char *bytes, long count) {
+    void *copy = OPENSSL_memdup(bytes, (size_t)count);
+    return copy ? SSL_set_tlsext_status_ocsp_resp(s, copy, count) : 0;
+}
+static inline long cs_ssl_ctx_append(SSL_CTX *c, X509 *certificate) { return SSL_CTX_add1_chain_cert(c, certificate); }

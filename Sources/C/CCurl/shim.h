@@ -12,3 +12,12 @@ static inline CURLcode cs_curl_get_string(CURL *c, CURLINFO i, char **v) { retur
 static inline CURLcode cs_curl_set_ssl_context(CURL *c, curl_ssl_ctx_callback f) {
     return curl_easy_setopt(c, CURLOPT_SSL_CTX_FUNCTION, f);
 }
+static inline CURLcode cs_curl_set_before_request(CURL *c, curl_prereq_callback f) {
+    return curl_easy_setopt(c, CURLOPT_PREREQFUNCTION, f);
+}
+static inline CURLcode cs_curl_set_progress(CURL *c, curl_xferinfo_callback f) {
+    return curl_easy_setopt(c, CURLOPT_XFERINFOFUNCTION, f);
+}
+static inline CURLcode cs_curl_set_read(CURL *c, curl_read_callback f) { return curl_easy_setopt(c, CURLOPT_READFUNCTION, f); }
+static inline CURLcode cs_curl_set_seek(CURL *c, curl_seek_callback f) { return curl_easy_setopt(c, CURLOPT_SEEKFUNCTION, f); }
+static inline CURLMcode cs_multi_set_long(CURLM *m, CURLMoption o, long v) { return curl_multi_setopt(m, o, v); }

@@ -1,0 +1,59 @@
+// What an app is told of whom to trust, and what a server shows of itself.
+import CountersignSeal
+import CountersignTrust
+import CountersignWire
+
+@testable import CountersignTransport
+
+/// Hosts and patterns, a text each: what is taken is written as what is read again, and a pattern made of a host means it.
+@Sendable func fuzzHosts(_ bytes: Span<UInt8>) {
+    let text = bytes.text
+    if let pattern = try? HostPattern(text) {
+        precondition((try? HostPattern(pattern.description)) == pattern, "a pattern with two meanings")
+    }
+    guard let host = try? Host(text) else {
+        precondition((try? HostPattern(text)) == nil || text.first == "*", "a pattern for what is no host")
+        return
+    }
+    precondition((try? Host(host.description)) == host, "a host with two spellings")
+    for star in ["*.", "**."] {
+        // Either may be too long, or an address, which has no labels.
+        guard let wide = try? HostPattern(star + text), let below = try? Host("a." + text) else { continue }
+        precondition(wide.matches(below) && wide.matches(host) == (star == "**."))
+    }
+    guard let own = try? HostPattern(text) else { preconditionFailure("a host that is no pattern") }
+    precondition(own.matches(host))
+}
+
+/// A manifest, and a signed one: rules that stand are rules that can be made, and nobody's signature holds.
+@Sendable func fuzzManifest(_ bytes: Span<UInt8>) {
+    let text = bytes.withUnsafeBufferPointer { Array($0) }
+    if let manifest = try? PinManifest(json: text) {
+        precondition(manifest.version > 0 && !manifest.rules.isEmpty && !manifest.app.isEmpty)
+    }
+    if let signed = try? SignedManifest(json: text) {
+        let nobody = [UInt8](repeating: 7, count: 32)
+        precondition((try? signed.verified(by: [nobody])) == nil, "a signature of nobody's")
+    }
+}
+
+/// A certificate: what is read is all of it, and its key's pin is over bytes that stand in it.
+@Sendable func fuzzCertificate(_ bytes: Span<UInt8>) {
+    let der = bytes.withUnsafeBufferPointer { Array($0) }
+    if let certificate = try? Certificate(der: der) {
+        precondition(certificate.der == der && certificate.pin.digest.count == 32)
+        precondition((try? Certificate(der: der + [0])) == nil, "something after a certificate")
+        for case .dns(let name) in certificate.names { precondition(!name.contains("\0")) }
+    }
+    _ = try? Certificate.all(inPEM: der)
+}
+
+/// The head of an answer to our client: what is taken has a status and fields with names, and no line break in a value.
+@Sendable func fuzzAnswerHead(_ bytes: Span<UInt8>) {
+    guard let head = AnswerHead.read(bytes.withUnsafeBufferPointer { Array($0) }) else { return }
+    precondition((100...599).contains(head.status))
+    for field in head.fields {
+        precondition(!field.name.isEmpty && !field.value.contains(0x0A))
+        precondition(field.value.first != 0x20 && field.value.last != 0x09)
+    }
+}

@@ -1,0 +1,81 @@
+/// An answer: its head, and its body as it comes.
+public struct IncomingResponse: Sendable {
+    /// 200 to 599; interim answers are passed over.
+    public let status: Int
+    /// As they came, in their order.
+    public let fields: [HTTPField]
+    /// Read it to its end, or let go of it: until then it takes one of the places for requests.
+    public let body: ResponseBody
+
+    /// The first field of that name, compared without case.
+    public func value(of name: String) -> [UInt8]? {
+        fields.first { $0.name.lowercased() == name.lowercased() }?.value
+    }
+}
+
+/// A body's pieces in their order, for one reader. No more than a few hundred kilobytes are kept for a reader that is slow:
+/// the server waits for him.
+public struct ResponseBody: AsyncSequence, Sendable {
+    /// A piece of the body.
+    public typealias Element = [UInt8]
+    /// A body that does not come whole ends in one.
+    public typealias Failure = TransportError
+
+    let reading: BodyReading
+
+    /// The one iterator: a second one shares what is left.
+    public func makeAsyncIterator() -> Iterator { Iterator(reading: reading) }
+
+    /// Waits for piece after piece.
+    public struct Iterator: AsyncIteratorProtocol {
+        let reading: BodyReading
+
+        /// The next piece, which is not empty; nil at the end of a body that came whole.
+        public mutating func next() async throws(TransportError) -> [UInt8]? { try await reading.next() }
+
+        /// The same on the caller's actor.
+        public mutating func next(
+            isolation actor: isolated (any Actor)?
+        ) async throws(TransportError) -> [UInt8]? { try await reading.next() }
+    }
+
+    /// All of it, where it has no more than `limit` bytes.
+    public func collect(upTo limit: Int) async throws(TransportError) -> [UInt8] {
+        var body: [UInt8] = []
+        while let piece = try await reading.next() {
+            guard body.count + piece.count <= limit else {
+                reading.cancel()
+                throw TransportError(.answerTooLarge(limit: limit), .brokenOff)
+            }
+            body += piece
+        }
+        return body
+    }
+}
+
+/// A transfer whose answer somebody reads. When nobody does any more, the transfer ends.
+final class BodyReading: Sendable {
+    private let transfer: Transfer
+    private let loop: TransferLoop
+
+    init(_ transfer: Transfer, _ loop: TransferLoop) {
+        self.transfer = transfer
+        self.loop = loop
+    }
+
+    deinit { cancel() }
+
+    func cancel() {
+        if !transfer.answer.isFinished { loop.cancel(transfer) }
+    }
+
+    func next() async throws(TransportError) -> [UInt8]? {
+        let (transfer, loop) = (transfer, loop)
+        let result = await withTaskCancellationHandler {
+            await transfer.answer.next { loop.resume(transfer) }
+        } onCancel: {
+            loop.cancel(transfer)
+        }
+        return try result.get()
+    }
+}

@@ -1,0 +1,91 @@
+/// A header field.
+public struct HTTPField: Sendable, Hashable {
+    /// In the case in which it is sent; compared without it.
+    public var name: String
+    /// Without white space around it.
+    public var value: [UInt8]
+
+    /// A field from texts.
+    public init(_ name: String, _ value: String) { self.init(name, bytes: Array(value.utf8)) }
+
+    /// A field whose value may be other than UTF-8.
+    public init(_ name: String, bytes: [UInt8]) {
+        self.name = name
+        value = bytes
+    }
+}
+
+/// A request that goes out as it stands: what was signed is what is sent, to the byte.
+public struct OutgoingRequest: Sendable {
+    /// In the case in which it is sent.
+    public var method: String
+    /// Whom it goes to.
+    public var origin: Origin
+    /// Path and query, origin form, percent-encoded as they were signed. Source: RFC 9112 §3.2.1.
+    public var target: [UInt8]
+    /// The `Host` field's value.
+    public var authority: String
+    /// All but `Host` and those that say where the body ends, which follow from the rest. In this order.
+    public var fields: [HTTPField]
+    /// What it carries.
+    public var body: RequestBody
+
+    /// `target` is ASCII: a path that begins with `/`, and its query.
+    public init(
+        _ method: String, _ origin: Origin, _ target: String, fields: [HTTPField] = [], body: RequestBody = .none
+    ) {
+        self.method = method
+        self.origin = origin
+        self.target = Array(target.utf8)
+        authority = origin.authority
+        self.fields = fields
+        self.body = body
+    }
+}
+
+extension OutgoingRequest {
+    /// What must not be given, because it follows from the body, or is between two neighbours only.
+    private static let ours: Set<String> = [
+        "host", "content-length", "transfer-encoding", "connection", "keep-alive", "te", "trailer", "upgrade", "expect",
+        "proxy-authorization", "proxy-connection",
+    ]
+
+    /// What is wrong with it; nil where nothing is. A line break in a value would be a second field, or a second request.
+    /// Source: RFC 9110 §5.5, §5.6.2; RFC 9112 §3.
+    var flaw: String? {
+        guard OutgoingRequest.isToken(method) else { return "method: expected a token" }
+        if method == "HEAD" || method == "CONNECT" || method == "TRACE" {
+            guard method == "HEAD", case .none = body else {
+                return "\(method): not sent with a body, or not sent at all"
+            }
+        }
+        guard target.first == UInt8(ascii: "/"), target.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
+            return "target: expected visible ASCII that begins with `/`"
+        }
+        guard !authority.isEmpty, authority.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
+            return "authority: expected visible ASCII"
+        }
+        for field in fields {
+            guard OutgoingRequest.isToken(field.name) else { return "field name: expected a token" }
+            guard !OutgoingRequest.ours.contains(field.name.lowercased()) else {
+                return "field `\(field.name)`: it follows from the rest of the request, and cannot be given"
+            }
+            guard field.value.allSatisfy({ $0 == 0x09 || ($0 >= 0x20 && $0 != 0x7F) }) else {
+                return "field `\(field.name)`: a control character in its value"
+            }
+        }
+        return nil
+    }
+
+    private static func isToken(_ text: String) -> Bool {
+        !text.isEmpty
+            && text.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"):
+                    true
+                default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
+                }
+            }
+    }
+}

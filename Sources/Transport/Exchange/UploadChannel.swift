@@ -1,0 +1,109 @@
+import CountersignTrust
+import Glibc
+
+/// Carries a body's pieces from the caller's stream to the transport's thread, no faster than they go out.
+final class UploadChannel: Sendable {
+    /// What there is to send at the moment.
+    enum Supply: Equatable {
+        case bytes(Int)
+        /// Nothing yet; the transfer is resumed when there is.
+        case nothingYet
+        case end
+        case failed(String)
+    }
+
+    /// Bytes that are kept for a slow server.
+    private static let limit = 262_144
+
+    private struct State {
+        var pieces: [UInt8] = []
+        /// Where unread bytes begin, so that taking a few does not move the rest.
+        var start = 0
+        var isStarved = false
+        var end: Supply?
+        var total = 0
+        var waiter: CheckedContinuation<Void, Never>?
+    }
+
+    private let state = Guarded(State())
+    private let length: BodyLength
+    private let resume: @Sendable () -> Void
+
+    init(_ length: BodyLength, resume: @escaping @Sendable () -> Void) {
+        self.length = length
+        self.resume = resume
+    }
+
+    /// Whether the caller's stream is what is waited for.
+    var isStarved: Bool { state.with { $0.isStarved } }
+
+    /// Hands over one piece; waits while the server is slow.
+    func push(_ piece: [UInt8]) async throws {
+        try Task.checkCancellation()
+        let (wasStarved, isFull) = state.with { state -> (Bool, Bool) in
+            state.total += piece.count
+            if case .bytes(let length) = length, state.total > length, state.end == nil {
+                state.end = .failed("its stream has more than the \(length) bytes that were said")
+            } else if state.end == nil {
+                state.pieces += piece
+            }
+            defer { state.isStarved = false }
+            return (state.isStarved, state.pieces.count - state.start >= UploadChannel.limit)
+        }
+        if wasStarved { resume() }
+        guard isFull else { return }
+        await withCheckedContinuation { waiter in
+            let isRoom = state.with { state in
+                guard state.end == nil, state.pieces.count - state.start >= UploadChannel.limit else { return true }
+                state.waiter = waiter
+                return false
+            }
+            if isRoom { waiter.resume() }
+        }
+    }
+
+    /// The stream is at its end, or threw.
+    func close(_ failure: String?) {
+        let (wasStarved, waiter) = state.with { state in
+            if state.end == nil {
+                if let failure {
+                    state.end = .failed(failure)
+                } else if case .bytes(let length) = length, state.total != length {
+                    state.end = .failed("its stream has \(state.total) bytes; \(length) were said")
+                } else {
+                    state.end = .end
+                }
+            }
+            defer { (state.isStarved, state.waiter) = (false, nil) }
+            return (state.isStarved, state.waiter)
+        }
+        waiter?.resume()
+        if wasStarved { resume() }
+    }
+
+    /// Copies what there is into `room`.
+    func take(into room: UnsafeMutableRawBufferPointer) -> Supply {
+        let (supply, waiter) = state.with { state -> (Supply, CheckedContinuation<Void, Never>?) in
+            if case .failed = state.end, let end = state.end { return (end, nil) }
+            let count = min(room.count, state.pieces.count - state.start)
+            guard count > 0 else {
+                guard let end = state.end else {
+                    state.isStarved = true
+                    return (.nothingYet, nil)
+                }
+                return (end, nil)
+            }
+            state.pieces[state.start..<(state.start + count)].withUnsafeBytes { room.copyMemory(from: $0) }
+            state.start += count
+            if state.start == state.pieces.count {
+                state.pieces.removeAll(keepingCapacity: true)
+                state.start = 0
+            }
+            guard state.pieces.count - state.start < UploadChannel.limit else { return (.bytes(count), nil) }
+            defer { state.waiter = nil }
+            return (.bytes(count), state.waiter)
+        }
+        waiter?.resume()
+        return supply
+    }
+}

@@ -1,0 +1,147 @@
+import CCurl
+import CountersignTrust
+import Glibc
+
+/// libcurl's handle of one transfer, and how it is set up. A setting that libcurl would not take ends the transfer: to go on
+/// without it could be to trust anybody.
+struct EasyHandle {
+    private let curl: UnsafeMutableRawPointer
+
+    init(_ curl: UnsafeMutableRawPointer) { self.curl = curl }
+
+    /// Everything but body and callbacks. `lists` and `words` must outlive the handle.
+    func configure(
+        _ request: OutgoingRequest, _ options: TransportOptions, _ judge: HandshakeJudge, _ lists: Lists,
+        _ words: UnsafeMutablePointer<CChar>
+    ) throws(TransportError) {
+        let origin = request.origin
+        let scheme = origin.security == .tls ? "https" : "http"
+        try require(cs_curl_set_pointer(curl, CURLOPT_ERRORBUFFER, words))
+        try require(cs_curl_set_string(curl, CURLOPT_URL, "\(scheme)://\(origin.bracketedHost):\(origin.port)/"))
+        try require(cs_curl_set_string(curl, CURLOPT_PROTOCOLS_STR, scheme))
+        let target = String(decoding: request.target, as: UTF8.self)
+        try require(cs_curl_set_string(curl, CURLOPT_REQUEST_TARGET, target))
+        try require(cs_curl_set_pointer(curl, CURLOPT_HTTPHEADER, lists.fields))
+        try require(cs_curl_set_pointer(curl, CURLOPT_CONNECT_TO, lists.route))
+        try setProxy(options.proxy)
+        try require(cs_curl_set_long(curl, CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1)))
+        try require(cs_curl_set_long(curl, CURLOPT_FOLLOWLOCATION, 0))
+        try require(cs_curl_set_long(curl, CURLOPT_NOSIGNAL, 1))
+        // A name that is still being looked up is left to its thread when nobody waits for it any more.
+        try require(cs_curl_set_long(curl, CURLOPT_QUICK_EXIT, 1))
+        // Our own deadlines come first.
+        try require(cs_curl_set_long(curl, CURLOPT_CONNECTTIMEOUT, 86_400))
+        if request.method == "HEAD" {
+            try require(cs_curl_set_long(curl, CURLOPT_NOBODY, 1))
+        } else {
+            try require(cs_curl_set_string(curl, CURLOPT_CUSTOMREQUEST, request.method))
+        }
+        try setTLS(judge)
+    }
+
+    /// The judge takes the place of all of libcurl's own checks, the host's name among them: which of them count is for
+    /// the policy to say. It needs to be asked, hence `VERIFYPEER`.
+    private func setTLS(_ judge: HandshakeJudge) throws(TransportError) {
+        try require(cs_curl_set_long(curl, CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2)))
+        try require(cs_curl_set_long(curl, CURLOPT_SSL_VERIFYPEER, 1))
+        try require(cs_curl_set_long(curl, CURLOPT_SSL_VERIFYHOST, 0))
+        try require(cs_curl_set_string(curl, CURLOPT_CAINFO, nil))
+        try require(cs_curl_set_string(curl, CURLOPT_CAPATH, nil))
+        // A resumed session would skip the certificate, and the pins with it.
+        try require(cs_curl_set_long(curl, CURLOPT_SSL_SESSIONID_CACHE, 0))
+        try require(cs_curl_set_pointer(curl, CURLOPT_SSL_CTX_DATA, Unmanaged.passUnretained(judge).toOpaque()))
+        try require(
+            cs_curl_set_ssl_context(curl) { _, context, judge in
+                guard let context, let judge else { return CURLE_SSL_CERTPROBLEM }
+                let own = Unmanaged<HandshakeJudge>.fromOpaque(judge).takeUnretainedValue()
+                return own.install(in: OpaquePointer(context)) ? CURLE_OK : CURLE_SSL_CERTPROBLEM
+            })
+    }
+
+    private func setProxy(_ proxy: TransportOptions.Proxy) throws(TransportError) {
+        switch proxy {
+        case .none: try require(cs_curl_set_string(curl, CURLOPT_PROXY, ""))
+        case .tunnel(let host, let port):
+            let name = Origin(.plaintext, host).bracketedHost
+            try require(cs_curl_set_string(curl, CURLOPT_PROXY, "http://\(name):\(port)"))
+            try require(cs_curl_set_long(curl, CURLOPT_HTTPPROXYTUNNEL, 1))
+            try require(cs_curl_set_long(curl, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1))
+        }
+        try require(cs_curl_set_string(curl, CURLOPT_NOPROXY, ""))
+    }
+
+    /// That there is a body, and how long it is. It is asked for piece by piece, and never a second time.
+    func send(_ length: BodyLength) throws(TransportError) {
+        try require(cs_curl_set_long(curl, CURLOPT_UPLOAD, 1))
+        if case .bytes(let count) = length {
+            try require(cs_curl_set_offset(curl, CURLOPT_INFILESIZE_LARGE, curl_off_t(count)))
+        }
+    }
+
+    private func require(_ status: CURLcode) throws(TransportError) {
+        guard status == CURLE_OK else {
+            let said = String(cString: curl_easy_strerror(status))
+            throw TransportError(.machine("libcurl does not take a setting: \(said)"), .notSent)
+        }
+    }
+
+    /// Why nobody could be connected to, by the system's own number.
+    static func connectCause(_ curl: UnsafeMutableRawPointer?, _ said: String) -> TransportError.Cause {
+        var number = 0
+        if let curl { _ = cs_curl_get_long(curl, CURLINFO_OS_ERRNO, &number) }
+        switch Int32(number) {
+        case ECONNREFUSED: return .connectionRefused
+        case ENETUNREACH, ENETDOWN, EHOSTUNREACH: return .offline
+        case ETIMEDOUT: return .timedOut(.connecting)
+        default: return .connectionLost(said)
+        }
+    }
+}
+
+/// What libcurl calls.
+extension EasyHandle {
+    /// `transfer` must outlive the handle.
+    func connect(to transfer: Transfer) throws(TransportError) {
+        let pointer = Unmanaged.passUnretained(transfer).toOpaque()
+        for option in [
+            CURLOPT_HEADERDATA, CURLOPT_WRITEDATA, CURLOPT_READDATA, CURLOPT_SEEKDATA, CURLOPT_PREREQDATA,
+            CURLOPT_XFERINFODATA,
+        ] { try require(cs_curl_set_pointer(curl, option, pointer)) }
+        try require(
+            cs_curl_set_write(curl, CURLOPT_HEADERFUNCTION) { start, _, count, transfer in
+                guard let start, let transfer = EasyHandle.transfer(transfer) else { return 0 }
+                return transfer.takeHead(UnsafeRawBufferPointer(start: start, count: count))
+            })
+        try require(
+            cs_curl_set_write(curl, CURLOPT_WRITEFUNCTION) { start, _, count, transfer in
+                guard let start, let transfer = EasyHandle.transfer(transfer) else { return 0 }
+                return transfer.takeBody(UnsafeRawBufferPointer(start: start, count: count))
+            })
+        try require(
+            cs_curl_set_read(curl) { room, size, count, transfer in
+                guard let room, let transfer = EasyHandle.transfer(transfer) else { return Int(CURL_READFUNC_ABORT) }
+                return transfer.supply(UnsafeMutableRawBufferPointer(start: room, count: size * count))
+            })
+        // To begin a body anew is to send it twice.
+        try require(cs_curl_set_seek(curl) { _, _, _ in CURL_SEEKFUNC_FAIL })
+        try require(
+            cs_curl_set_before_request(curl) { transfer, _, _, _, _ in
+                let mayBegin = EasyHandle.transfer(transfer)?.beginRequest() == true
+                return mayBegin ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
+            })
+        try require(cs_curl_set_long(curl, CURLOPT_NOPROGRESS, 0))
+        try require(
+            cs_curl_set_progress(curl) { transfer, toReceive, received, toSend, sent in
+                var progress = TransferProgress()
+                (progress.sent, progress.received) = (Int64(sent), Int64(received))
+                if toSend > 0 { progress.toSend = .bytes(Int64(toSend)) }
+                if toReceive > 0 { progress.toReceive = .bytes(Int64(toReceive)) }
+                EasyHandle.transfer(transfer)?.note(progress)
+                return 0
+            })
+    }
+
+    private static func transfer(_ pointer: UnsafeMutableRawPointer?) -> Transfer? {
+        pointer.map { Unmanaged<Transfer>.fromOpaque($0).takeUnretainedValue() }
+    }
+}

@@ -1,0 +1,246 @@
+import CCurl
+import CountersignTrust
+
+/// One request on its way, and its answer. But for `answer` and `upload`, which lock for themselves, it is touched by the
+/// transport's thread only.
+final class Transfer: @unchecked Sendable {
+    let request: OutgoingRequest
+    let answer = AnswerChannel()
+    let progress: @Sendable (TransferProgress) -> Void
+    private weak var loop: TransferLoop?
+
+    /// While it has a place.
+    private(set) var handle: UnsafeMutableRawPointer?
+    private var lists: Lists?
+    /// Where libcurl writes what exactly went wrong.
+    private let words = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
+    private(set) var judge: HandshakeJudge?
+
+    private var upload: UploadChannel?
+    private var pump: Task<Void, Never>?
+    /// Bytes of a body in memory that went out.
+    private var sentBytes = 0
+
+    private var times = TransferTimes()
+    private var clock = TransportClock.system
+    /// Whether the request was begun on a connection that stands.
+    private var hasBegun = false
+    private var isAnswered = false
+    private var isReaderSlow = false
+    /// Why a callback of ours ended it.
+    private var ownCause: TransportError.Cause?
+    private var head: [UInt8] = []
+    private var lastProgress = TransferProgress()
+
+    init(
+        _ request: OutgoingRequest, _ progress: @escaping @Sendable (TransferProgress) -> Void, _ loop: TransferLoop
+    ) {
+        self.request = request
+        self.progress = progress
+        self.loop = loop
+        words.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
+    }
+
+    deinit { words.deallocate() }
+
+    // MARK: life
+
+    func queue(_ options: TransportOptions) { times = TransferTimes(options, queuedAt: options.clock.monotonic()) }
+
+    /// When its time is up, and what for.
+    var deadline: TransferTimes.Deadline {
+        // Whose turn it is to do something is the caller, and not the server.
+        times.deadline(waitsForServer: !isReaderSlow && upload?.isStarved != true)
+    }
+
+    /// Makes its handle.
+    func begin(under generation: Generation, _ options: TransportOptions) throws(TransportError)
+        -> UnsafeMutableRawPointer
+    {
+        guard let curl = curl_easy_init() else { throw TransportError(.machine("libcurl makes no handle"), .notSent) }
+        handle = curl
+        clock = options.clock
+        times.begin(at: clock.monotonic())
+        let writer = EasyHandle(curl)
+        let judge = HandshakeJudge(request.origin.host, generation, options)
+        self.judge = judge
+        let lists = Lists(request, options)
+        self.lists = lists
+        try writer.configure(request, options, judge, lists, words)
+        try prepareBody(writer)
+        try writer.connect(to: self)
+        return curl
+    }
+
+    /// Gives back everything, and tells the reader.
+    func end(_ result: Result<Void, TransportError>) {
+        pump?.cancel()
+        upload?.close("the request has ended")
+        if let handle { curl_easy_cleanup(handle) }
+        handle = nil
+        lists = nil
+        answer.finish(result)
+    }
+
+    /// What an end at this moment says of the request.
+    var fate: TransportError.Fate { isAnswered ? .brokenOff : hasBegun ? .outcomeUnknown : .notSent }
+
+    /// Either side may have what the other waited for; who does not is paused again by his callback.
+    func resume() {
+        guard let handle else { return }
+        isReaderSlow = false
+        times.lastActivity = clock.monotonic()
+        curl_easy_pause(handle, CURLPAUSE_CONT)
+    }
+
+    // MARK: the request
+
+    private func prepareBody(_ writer: EasyHandle) throws(TransportError) {
+        switch request.body {
+        case .none:
+            // These say that they carry nothing. Source: RFC 9110 §8.6.
+            if ["POST", "PUT", "PATCH"].contains(request.method) { try writer.send(.bytes(0)) }
+        case .bytes(let bytes): try writer.send(.bytes(bytes.count))
+        case .replayable(let body): try prepareStream(body.length, writer)
+        case .once(let body):
+            guard !body.isUsedUp else { throw TransportError(.bodyUsedUp, .notSent) }
+            try prepareStream(body.length, writer)
+        }
+    }
+
+    private func prepareStream(_ length: BodyLength, _ writer: EasyHandle) throws(TransportError) {
+        upload = UploadChannel(length) { [weak self, weak loop] in
+            if let self, let loop { loop.resume(self) }
+        }
+        try writer.send(length)
+    }
+
+    /// Called when the connection stands, before the request's first byte. False ends the transfer.
+    ///
+    /// libcurl sends a request again, unasked, where a connection that was used before closes without an answer; the first
+    /// copy may have been received all the same, and the second has the same nonce. So a second call is the end.
+    func beginRequest() -> Bool {
+        guard !hasBegun else {
+            ownCause = .connectionLost("the connection had been closed by the server")
+            return false
+        }
+        hasBegun = true
+        times.isConnected = true
+        times.lastActivity = clock.monotonic()
+        return startStream()
+    }
+
+    private func startStream() -> Bool {
+        guard let upload else { return true }
+        let write: BodyWriter
+        switch request.body {
+        case .none, .bytes: return true
+        case .replayable(let body): write = body.write
+        case .once(let body):
+            guard let only = body.take() else {
+                ownCause = .bodyUsedUp
+                return false
+            }
+            write = only
+        }
+        pump = Task.detached {
+            do {
+                try await write(upload)
+                upload.close(nil)
+            } catch {
+                upload.close("its stream failed: \(error)")
+            }
+        }
+        return true
+    }
+
+    /// Fills `room` with what comes next of the body.
+    func supply(_ room: UnsafeMutableRawBufferPointer) -> Int {
+        guard let upload else {
+            guard case .bytes(let bytes) = request.body else { return 0 }
+            let count = min(room.count, bytes.count - sentBytes)
+            bytes[sentBytes..<(sentBytes + count)].withUnsafeBytes { room.copyMemory(from: $0) }
+            sentBytes += count
+            return count
+        }
+        switch upload.take(into: room) {
+        case .bytes(let count): return count
+        case .nothingYet: return Int(CURL_READFUNC_PAUSE)
+        case .end: return 0
+        case .failed(let detail):
+            ownCause = .body(detail)
+            return Int(CURL_READFUNC_ABORT)
+        }
+    }
+
+    // MARK: the answer
+
+    /// Far beyond any head that is meant well.
+    private static let longestHead = 262_144
+
+    /// Line by line. Heads of interim answers are passed over, and so is what follows a chunked body.
+    func takeHead(_ line: UnsafeRawBufferPointer) -> Int {
+        times.lastActivity = clock.monotonic()
+        guard !isAnswered else { return line.count }
+        guard head.count + line.count <= Transfer.longestHead else {
+            ownCause = .malformedAnswer("its head has over \(Transfer.longestHead) bytes")
+            return 0
+        }
+        head += line
+        guard line.elementsEqual([0x0D, 0x0A]) || line.elementsEqual([0x0A]) else { return line.count }
+        defer { head = [] }
+        guard let read = AnswerHead.read(head) else {
+            ownCause = .malformedAnswer("its head")
+            return 0
+        }
+        guard read.status >= 200 else { return line.count }
+        isAnswered = true
+        answer.deliver(read)
+        return line.count
+    }
+
+    func takeBody(_ piece: UnsafeRawBufferPointer) -> Int {
+        guard !piece.isEmpty else { return 0 }
+        times.lastActivity = clock.monotonic()
+        switch answer.deliver(piece) {
+        case .taken: return piece.count
+        case .full:
+            isReaderSlow = true
+            return Int(CURL_WRITEFUNC_PAUSE)
+        }
+    }
+
+    func note(_ progress: TransferProgress) {
+        guard progress != lastProgress else { return }
+        if progress.sent != lastProgress.sent || progress.received != lastProgress.received {
+            times.lastActivity = clock.monotonic()
+        }
+        lastProgress = progress
+        self.progress(progress)
+    }
+
+    /// What libcurl's code means.
+    func outcome(_ code: CURLcode, _ reachability: Reachability) -> Result<Void, TransportError> {
+        if let ownCause { return .failure(TransportError(ownCause, fate)) }
+        if code == CURLE_OK, isAnswered { return .success(()) }
+        if let verdict = judge?.verdict, !verdict.isAccepted, !hasBegun {
+            return .failure(TransportError(.untrusted(verdict), .notSent))
+        }
+        let said = words[0] == 0 ? String(cString: curl_easy_strerror(code)) : String(cString: words)
+        return .failure(TransportError(cause(code, said, reachability), fate))
+    }
+
+    private func cause(_ code: CURLcode, _ said: String, _ reachability: Reachability) -> TransportError.Cause {
+        switch code {
+        case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY:
+            return reachability.state() == .offline ? .offline : .hostNotFound
+        case CURLE_COULDNT_CONNECT: return EasyHandle.connectCause(handle, said)
+        case CURLE_OPERATION_TIMEDOUT: return .timedOut(hasBegun ? .idle : .connecting)
+        case CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CIPHER, CURLE_SSL_CERTPROBLEM:
+            return .tls(said)
+        case CURLE_WEIRD_SERVER_REPLY, CURLE_UNSUPPORTED_PROTOCOL, CURLE_BAD_CONTENT_ENCODING:
+            return .malformedAnswer(said)
+        default: return .connectionLost(said)
+        }
+    }
+}

@@ -1,0 +1,39 @@
+import CountersignTrust
+
+/// A server: scheme, host and port. Source: RFC 9110 §4.3.1–4.3.2.
+public struct Origin: Sendable, Hashable, CustomStringConvertible {
+    /// How its bytes travel.
+    public enum Security: Sendable, Hashable {
+        case tls
+        /// In the clear. Nothing is known of who answers, and no trust is asked.
+        case plaintext
+    }
+
+    /// How its bytes travel.
+    public let security: Security
+    /// Whose certificate is asked for.
+    public let host: Host
+    /// 1 to 65535.
+    public let port: UInt16
+
+    /// `port` 0 stands for the scheme's own: 443 or 80.
+    public init(_ security: Security, _ host: Host, port: UInt16 = 0) {
+        self.security = security
+        self.host = host
+        self.port = port == 0 ? Origin.defaultPort(security) : port
+    }
+
+    private static func defaultPort(_ security: Security) -> UInt16 { security == .tls ? 443 : 80 }
+
+    /// As the `Host` field has it: the port is left out where it goes without saying. Source: RFC 9110 §7.2.
+    public var authority: String { port == Origin.defaultPort(security) ? bracketedHost : "\(bracketedHost):\(port)" }
+
+    /// IPv6 in its brackets.
+    var bracketedHost: String {
+        let text = host.description
+        return text.contains(":") ? "[\(text)]" : text
+    }
+
+    /// `https://…` or `http://…`, without a path.
+    public var description: String { "\(security == .tls ? "https" : "http")://\(authority)" }
+}

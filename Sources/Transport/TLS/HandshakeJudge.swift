@@ -1,0 +1,83 @@
+import CCrypto
+import CountersignTrust
+
+/// Decides, in the handshake and so before a byte of the request is sent, whether to go on with a server. Belongs to one
+/// connection; used on the transport's thread only.
+final class HandshakeJudge {
+    private let host: Host
+    private let trust: Trust
+    private let paths: OpenSSLPaths
+    private let clock: TransportClock
+    private let observe: @Sendable (Verdict) -> Void
+    private var served: [Certificate] = []
+    /// What was decided; nil till a server has shown its certificates.
+    private(set) var verdict: Verdict?
+
+    init(_ host: Host, _ generation: Generation, _ options: TransportOptions) {
+        self.host = host
+        trust = generation.trust
+        paths = OpenSSLPaths(generation.authorities)
+        clock = options.clock
+        observe = options.observe
+    }
+
+    /// Where a context keeps its judge: the connection may outlive the transfer that opened it, and the server may show
+    /// certificates again.
+    private static let place = cs_ssl_ctx_place { _, judge, _, _, _, _ in
+        guard let judge else { return }
+        Unmanaged<HandshakeJudge>.fromOpaque(judge).release()
+    }
+
+    /// Makes `context` ask this object, and keep it. False where OpenSSL does not take it.
+    func install(in context: OpaquePointer) -> Bool {
+        let own = Unmanaged.passRetained(self)
+        guard HandshakeJudge.place >= 0, SSL_CTX_set_ex_data(context, HandshakeJudge.place, own.toOpaque()) == 1 else {
+            own.release()
+            return false
+        }
+        SSL_CTX_set_cert_verify_callback(
+            context,
+            { store, judge in
+                guard let store, let judge else { return 0 }
+                return Unmanaged<HandshakeJudge>.fromOpaque(judge).takeUnretainedValue().judge(store) ? 1 : 0
+            }, own.toOpaque())
+        return cs_ssl_ctx_ask_status(
+            context,
+            { connection, judge in
+                guard let connection, let judge else { return 0 }
+                return Unmanaged<HandshakeJudge>.fromOpaque(judge).takeUnretainedValue().judge(staple: connection)
+                    ? 1 : 0
+            }, own.toOpaque()) == 1
+    }
+
+    private func judge(_ store: OpaquePointer) -> Bool {
+        let shown = X509_STORE_CTX_get0_untrusted(store)
+        served = []
+        for index in 0..<cs_x509_count(shown) {
+            guard let pointer = cs_x509_at(shown, index) else { continue }
+            // What is not understood is not passed over where it is the server's own.
+            guard let certificate = ParsedCertificate.certificate(pointer) else {
+                if index == 0 { break } else { continue }
+            }
+            served.append(certificate)
+        }
+        let verdict = trust.judge(Evidence(host: host, served: served, time: clock.wall(), paths: paths))
+        settle(verdict)
+        X509_STORE_CTX_set_error(store, verdict.isAccepted ? X509_V_OK : X509_V_ERR_APPLICATION_VERIFICATION)
+        return verdict.isAccepted
+    }
+
+    private func settle(_ verdict: Verdict) {
+        self.verdict = verdict
+        if verdict.decision != .accepted { observe(verdict) }
+    }
+
+    /// Comes after the certificates, and before the request. A server need not bring a proof of good standing, unless its
+    /// certificate says so; one that it brings is believed where it is bad.
+    private func judge(staple connection: OpaquePointer) -> Bool {
+        guard let verdict, verdict.isAccepted else { return false }
+        guard let reason = StapledStatus(connection).objection(path: paths.found, at: clock.wall()) else { return true }
+        settle(verdict.refused(reason))
+        return false
+    }
+}

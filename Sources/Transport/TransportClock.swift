@@ -1,0 +1,53 @@
+import CCurl
+import Glibc
+
+/// Where time comes from, as an argument, so that a test can decide it.
+public struct TransportClock: Sendable {
+    /// Whole Unix seconds: by these certificates are judged.
+    public var wall: @Sendable () -> Int64
+    /// Nanoseconds from anywhere, never backwards: by these time-outs are.
+    public var monotonic: @Sendable () -> UInt64
+
+    /// From two readings.
+    public init(wall: @escaping @Sendable () -> Int64, monotonic: @escaping @Sendable () -> UInt64) {
+        self.wall = wall
+        self.monotonic = monotonic
+    }
+
+    /// The machine's clocks.
+    public static let system = TransportClock(
+        wall: { Int64(time(nil)) },
+        monotonic: {
+            var now = timespec()
+            clock_gettime(CLOCK_MONOTONIC, &now)
+            return UInt64(now.tv_sec) * 1_000_000_000 + UInt64(now.tv_nsec)
+        })
+}
+
+/// Whether there is any way out of the machine, as an argument.
+public struct Reachability: Sendable {
+    /// What is known.
+    public enum State: Sendable { case online, offline }
+
+    /// Asked on the transport's thread: it must not wait.
+    public var state: @Sendable () -> State
+
+    /// From an answer of one's own.
+    public init(_ state: @escaping @Sendable () -> State) { self.state = state }
+
+    /// Offline where no interface but loopback is up and has an address.
+    public static let system = Reachability {
+        var first: UnsafeMutablePointer<ifaddrs>?
+        guard getifaddrs(&first) == 0 else { return .online }
+        defer { freeifaddrs(first) }
+        var next = first
+        while let interface = next?.pointee {
+            next = interface.ifa_next
+            let flags = interface.ifa_flags
+            guard flags & UInt32(IFF_UP) != 0, flags & UInt32(IFF_LOOPBACK) == 0 else { continue }
+            let family = interface.ifa_addr.map { Int32($0.pointee.sa_family) }
+            if family == AF_INET || family == AF_INET6 { return .online }
+        }
+        return .offline
+    }
+}

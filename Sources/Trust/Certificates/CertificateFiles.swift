@@ -1,0 +1,90 @@
+import CountersignWire
+import Glibc
+
+extension Certificate {
+    /// All certificates of a PEM text, in their order; text between them is passed over. Source: RFC 7468 §5.
+    public static func all(inPEM text: [UInt8]) throws(TrustProblem) -> [Certificate] {
+        var found: [Certificate] = []
+        var letters: [UInt8]?
+        for line in text.split(omittingEmptySubsequences: true, whereSeparator: { $0 == 0x0A || $0 == 0x0D }) {
+            if line.elementsEqual("-----BEGIN CERTIFICATE-----".utf8) {
+                guard letters == nil else { throw TrustProblem("PEM: a certificate begins within another") }
+                letters = []
+            } else if line.elementsEqual("-----END CERTIFICATE-----".utf8) {
+                guard let whole = letters, let der = Base64.decode(whole.span, .standard) else {
+                    throw TrustProblem("PEM: expected Base64 between the lines of a certificate")
+                }
+                found.append(try Certificate(der: der))
+                letters = nil
+            } else {
+                letters?.append(contentsOf: line.filter { $0 != 0x20 && $0 != 0x09 })
+            }
+        }
+        guard letters == nil else { throw TrustProblem("PEM: a certificate without its end") }
+        return found
+    }
+
+    /// The certificates in a folder: each `.cer` file is one in DER, each `.pem` file holds any number; others are passed
+    /// over. In the order of the files' names. Refused are a folder without any, and a file that is not what it is called:
+    /// to go on without it would be to trust other than was meant.
+    public static func all(inFolder path: String) throws(TrustProblem) -> [Certificate] {
+        var found: [Certificate] = []
+        for name in try names(inFolder: path) {
+            let file = "\(path)/\(name)"
+            do throws(TrustProblem) {
+                if name.hasSuffix(".cer") {
+                    found.append(try Certificate(der: try read(file)))
+                } else if name.hasSuffix(".pem") {
+                    let some = try all(inPEM: try read(file))
+                    guard !some.isEmpty else { throw TrustProblem("no certificate in it") }
+                    found += some
+                }
+            } catch {
+                throw TrustProblem("\(file): \(error)")
+            }
+        }
+        guard !found.isEmpty else { throw TrustProblem("\(path): expected `.cer` (DER) or `.pem` files in it") }
+        return found
+    }
+
+    private static func names(inFolder path: String) throws(TrustProblem) -> [String] {
+        guard let folder = opendir(path) else { throw TrustProblem("\(path): cannot be read as a folder") }
+        defer { closedir(folder) }
+        var names: [String] = []
+        while let entry = readdir(folder) {
+            let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
+                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            names.append(name)
+        }
+        return names.sorted()
+    }
+
+    /// A chain of certificates has a few kilobytes, the authorities of a whole system a quarter of this.
+    private static let largestFile = 1 << 20
+
+    private static func read(_ file: String) throws(TrustProblem) -> [UInt8] {
+        guard let bytes = FileBytes.read(file, upTo: largestFile) else {
+            throw TrustProblem("cannot be read, or is larger than \(largestFile) bytes")
+        }
+        return bytes
+    }
+}
+
+enum FileBytes {
+    /// All of a file; nil where it cannot be read or is larger than `limit` bytes.
+    static func read(_ path: String, upTo limit: Int) -> [UInt8]? {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        var bytes: [UInt8] = []
+        var part = [UInt8](repeating: 0, count: 16_384)
+        while true {
+            let count = Glibc.read(descriptor, &part, part.count)
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0, bytes.count + count <= limit else { return nil }
+            if count == 0 { return bytes }
+            bytes += part.prefix(count)
+        }
+    }
+}

@@ -1,0 +1,52 @@
+import CountersignSeal
+import CountersignWire
+
+/// A pinned public key: the SHA-256 of a certificate's SubjectPublicKeyInfo. It outlives the certificate where a renewal
+/// keeps the key. Written `sha256/` and 44 characters of Base64. Source: RFC 7469 §2.4.
+public struct Pin: Sendable, Hashable, CustomStringConvertible {
+    /// 32 bytes.
+    public let digest: [UInt8]
+
+    /// From its text, as `countersign serve` prints it.
+    public init(_ text: String) throws(TrustProblem) {
+        guard text.hasPrefix("sha256/"), let digest = Base64.decode(String(text.dropFirst(7)), .standard),
+            digest.count == 32
+        else { throw TrustProblem("pin `\(text)`: expected sha256/ and 44 characters of Base64") }
+        self.digest = digest
+    }
+
+    /// Of a SubjectPublicKeyInfo in DER. Source: RFC 5280 §4.1.2.7.
+    public init(subjectPublicKeyInfo der: [UInt8]) {
+        let hash = SHA256.digest(der.span)
+        digest = hash.indices.map { hash[$0] }
+    }
+
+    /// `sha256/…`
+    public var description: String { "sha256/\(Base64.encode(digest.span, .standard))" }
+}
+
+/// The keys that a host may have: those in use, and at least one whose private half is kept elsewhere, so that a key that
+/// was lost or stolen can be replaced without a new version of the app. A set without such a backup cannot be made.
+/// Source: RFC 7469 §4.3.
+public struct PinSet: Sendable, Hashable {
+    /// Those in use; one of them at least.
+    public let pins: [Pin]
+    /// Those that are not in use yet; one at least, and none of `pins`.
+    public let backups: [Pin]
+
+    /// Refused without a pin, without a backup, or where a backup is one of the pins, which is no backup.
+    public init(_ pins: [Pin], backups: [Pin]) throws(TrustProblem) {
+        guard !pins.isEmpty else { throw TrustProblem("pins: expected at least one") }
+        guard !backups.isEmpty else {
+            throw TrustProblem("backup pins: expected at least one; when the pinned key is lost, only a backup helps")
+        }
+        guard Set(pins).isDisjoint(with: backups) else {
+            throw TrustProblem("backup pins: one is among the pins, too; expected the pin of another key")
+        }
+        self.pins = pins
+        self.backups = backups
+    }
+
+    /// All of them: a backup counts as much as a pin.
+    public var all: [Pin] { pins + backups }
+}

@@ -1,0 +1,115 @@
+/// What was decided of a server, and why: enough to tell a lost key from an attack.
+public struct Verdict: Error, Sendable, Hashable, CustomStringConvertible {
+    /// What came of it.
+    public enum Decision: Sendable, Hashable {
+        case accepted
+        /// Accepted, though the rule is not met: it only reports.
+        case reported
+        case refused
+    }
+
+    /// One thing that is not as it was expected.
+    public enum Reason: Sendable, Hashable {
+        /// No rule names the host, and others are refused.
+        case hostNotNamed
+        case chain(PathProblem)
+        /// With the names that the certificate is for.
+        case wrongHost(certificateIsFor: [String])
+        /// None of the expected keys stands in the chain.
+        case pinNotMet
+        /// The chain leads to none of the pinned certificates.
+        case certificateNotPinned(PathProblem)
+        /// A policy of one's own said no.
+        case custom(name: String, reason: String)
+        /// The authority has revoked the certificate; the server itself brought the proof. Source: RFC 6066 §8.
+        case revoked
+        /// The server brought a proof of good standing that is none.
+        case badStaple(String)
+    }
+
+    /// Whom the connection was for.
+    public let host: Host
+    /// What came of it.
+    public let decision: Decision
+    /// Empty where all is as expected.
+    public let reasons: [Reason]
+    /// The pins of the certificates that were served, the server's own first.
+    public let served: [Pin]
+    /// The pins that the rule names; empty where it names none.
+    public let expected: [Pin]
+
+    /// Whether the connection may be used.
+    public var isAccepted: Bool { decision != .refused }
+
+    package init(_ evidence: Evidence, _ decision: Decision, _ reasons: [Reason], expected: [Pin]) {
+        self.init(evidence.host, decision, reasons, served: evidence.served.map(\.pin), expected: expected)
+    }
+
+    package init(_ host: Host, _ decision: Decision, _ reasons: [Reason], served: [Pin], expected: [Pin]) {
+        self.host = host
+        self.decision = decision
+        self.reasons = reasons
+        self.served = served
+        self.expected = expected
+    }
+
+    /// The same with one more reason, and so refused.
+    package func refused(_ reason: Reason) -> Verdict {
+        Verdict(host, .refused, reasons + [reason], served: served, expected: expected)
+    }
+
+    /// One line for a log.
+    public var description: String {
+        let what =
+            switch decision {
+            case .accepted: "accepted"
+            case .reported: "accepted, and reported"
+            case .refused: "refused"
+            }
+        var text = "\(host): \(what)"
+        if !reasons.isEmpty { text += ": " + reasons.map(\.description).joined(separator: "; ") }
+        if !expected.isEmpty, decision != .accepted {
+            text += "; served \(list(served)), expected \(list(expected))"
+        }
+        return text
+    }
+
+    private func list(_ pins: [Pin]) -> String {
+        pins.isEmpty ? "none" : pins.map(\.description).joined(separator: " ")
+    }
+}
+
+extension Verdict.Reason: CustomStringConvertible {
+    /// A few words for a log.
+    public var description: String {
+        switch self {
+        case .hostNotNamed: "no rule names this host"
+        case .chain(let problem): problem.description
+        case .wrongHost(let names):
+            "the certificate is for \(names.isEmpty ? "no host" : names.joined(separator: ", "))"
+        case .pinNotMet: "none of the pinned keys stands in the verified chain"
+        case .certificateNotPinned(let problem): "no chain to a pinned certificate (\(problem))"
+        case .custom(let name, let reason): "\(name): \(reason)"
+        case .revoked: "the certificate is revoked"
+        case .badStaple(let detail): "the stapled proof of good standing is none: \(detail)"
+        }
+    }
+}
+
+extension PathProblem: CustomStringConvertible {
+    /// A few words for a log.
+    public var description: String {
+        switch self {
+        case .noCertificate: "the server showed no certificate"
+        case .expired: "a certificate has expired"
+        case .notYetValid: "a certificate is not valid yet"
+        case .noPathToAuthority: "the chain leads to no authority that is trusted here, or lacks a certificate"
+        case .selfSigned: "the certificate signs itself"
+        case .tooWeak: "a key or a digest in the chain is too weak"
+        case .revoked: "a certificate is revoked"
+        case .notForServers: "a certificate is not for this use"
+        case .badSignature: "a signature in the chain does not hold"
+        case .other(let detail): detail
+        }
+    }
+}

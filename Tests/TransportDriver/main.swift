@@ -1,0 +1,54 @@
+// One request with the transport, for tests in Tests/Interop: which server, whom to trust, through what proxy; prints what
+// came of it as a line of JSON.
+import CountersignTransport
+import CountersignTrust
+import CountersignWire
+import Glibc
+
+/// `--name value …`
+struct Options {
+    private var values: [String: [String]] = [:]
+
+    init(_ arguments: [String]) {
+        for index in stride(from: 0, to: arguments.count - 1, by: 2) {
+            values[String(arguments[index].dropFirst(2)), default: []].append(arguments[index + 1])
+        }
+    }
+
+    func all(_ name: String) -> [String] { values[name] ?? [] }
+    func one(_ name: String) -> String { values[name]?.last ?? "" }
+    func port(_ name: String) -> UInt16 { UInt16(one(name)) ?? 0 }
+}
+
+func run(_ options: Options) async throws -> JSONValue {
+    let host = try Host(options.one("host"))
+    var settings = TransportOptions()
+    settings.addresses[host] = try Host("127.0.0.1")
+    settings.authorities = .instead(try Certificate.all(inFolder: options.one("authorities")))
+    if options.port("proxy") > 0 {
+        settings.proxy = .tunnel(try Host("127.0.0.1"), port: options.port("proxy"))
+    }
+    let pins = options.all("pin")
+    let policy: Policy = pins.isEmpty ? .system : try .pins([pins[0]], backups: Array(pins.dropFirst()))
+    let trust = Trust([Rule(try HostPattern(options.one("host")), policy)], others: .refused)
+    let transport = try HTTPTransport(trust: trust, options: settings)
+    let request = OutgoingRequest("GET", Origin(.tls, host, port: options.port("port")), options.one("target"))
+    do throws(TransportError) {
+        let response = try await transport.send(request)
+        let body = try await response.body.collect(upTo: 1 << 20)
+        return ["status": .integer(Int64(response.status)), "body": .string(String(decoding: body, as: UTF8.self))]
+    } catch {
+        var reasons: [JSONValue] = []
+        var served: [JSONValue] = []
+        if case .untrusted(let verdict) = error.cause {
+            reasons = verdict.reasons.map { .string("\($0)") }
+            served = verdict.served.map { .string("\($0)") }
+        }
+        return [
+            "error": .string("\(error)"), "fate": .string("\(error.fate)"), "reasons": .array(reasons),
+            "served": .array(served),
+        ]
+    }
+}
+
+print(try await run(Options(Array(CommandLine.arguments.dropFirst()))).text)

@@ -1,0 +1,161 @@
+import CountersignTestKit
+import CountersignTransport
+import CountersignTrust
+import Testing
+
+/// What goes out, and what comes in.
+@Suite(.timeLimit(.minutes(2)))
+struct ExchangeTests {
+    private func transport(_ change: (inout TransportOptions) -> Void = { _ in }) throws -> HTTPTransport {
+        var options = TransportOptions()
+        change(&options)
+        return try HTTPTransport(trust: Trust([], others: .refused), options: options)
+    }
+
+    @Test func goesOutAsItStands() async throws {
+        let heads = Guarded<[String]>([])
+        let bodies = Guarded<[[UInt8]]>([])
+        let server = try TestServer(.plain) { connection in
+            while let head = connection.readHead() {
+                heads.with { $0.append(head) }
+                let length = head.split(separator: "\r\n").first { $0.hasPrefix("Content-Length: ") }.flatMap {
+                    Int($0.dropFirst(16))
+                }
+                let body = connection.readBody(length ?? 0)
+                bodies.with { $0.append(body) }
+                connection.answer("404 Not Found", "no", fields: "X-Twice: a\r\nx-twice:  b \r\n")
+            }
+        }
+        defer { server.stop() }
+        let transport = try transport()
+        var request = OutgoingRequest(
+            "PATCH", try server.plainOrigin, "/a%2Fb//../c?x=%20&y",
+            fields: [HTTPField("B-second", "2"), HTTPField("a-First", ""), HTTPField("B-second", "1")],
+            body: .bytes([0, 255, 13, 10]))
+        request.authority = "other.example:1"
+        let response = try await transport.send(request)
+        #expect(response.status == 404)
+        #expect(response.fields.map(\.name) == ["X-Twice", "x-twice", "Content-Length"])
+        #expect(response.fields.map { String(decoding: $0.value, as: UTF8.self) } == ["a", "b", "2"])
+        #expect(try await response.body.collect(upTo: 2) == Array("no".utf8))
+        // Every byte of the head is what was asked for, and what says where the body ends.
+        let expected = """
+            PATCH /a%2Fb//../c?x=%20&y HTTP/1.1\r\nHost: other.example:1\r\nContent-Length: 4\r\nB-second: 2\r
+            a-First:\r\nB-second: 1\r\n\r\n
+            """
+        let head = try #require(heads.with { $0.first })
+        #expect(Set(head.split(separator: "\r\n")) == Set(expected.split(separator: "\r\n")))
+        #expect(head.hasPrefix("PATCH /a%2Fb//../c?x=%20&y HTTP/1.1\r\nHost: other.example:1\r\n"))
+        #expect(bodies.with { $0 } == [[0, 255, 13, 10]])
+
+        // The same connection again, for a request without a body that must say so, and one that must not.
+        _ = await outcome(transport, OutgoingRequest("POST", try server.plainOrigin, "/"))
+        _ = await outcome(transport, OutgoingRequest("DELETE", try server.plainOrigin, "/"))
+        let rest = heads.with { Array($0.dropFirst()) }
+        #expect(rest.count == 2 && rest[0].contains("Content-Length: 0\r\n") && !rest[1].contains("Content-Length"))
+        #expect(server.tally.connections == 1)
+    }
+
+    @Test func headHasNoBodyAndInterimAnswersArePassedOver() async throws {
+        let server = try TestServer(.plain) { connection in
+            while let head = connection.readHead() {
+                connection.write(Array("HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n".utf8))
+                let body = head.hasPrefix("HEAD") ? "" : "12345"
+                connection.write(Array("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n\(body)".utf8))
+            }
+        }
+        defer { server.stop() }
+        let transport = try transport()
+        for (method, expected) in [("HEAD", ""), ("GET", "12345")] {
+            let response = try await transport.send(OutgoingRequest(method, try server.plainOrigin, "/"))
+            #expect(response.status == 200 && response.value(of: "link") == nil)
+            #expect(try await response.body.collect(upTo: 10) == Array(expected.utf8))
+        }
+    }
+
+    @Test func redirectsAreNotFollowed() async throws {
+        let server = try TestServer(.plain) { connection in
+            while connection.readHead() != nil { connection.answer("302 Found", fields: "Location: /elsewhere\r\n") }
+        }
+        defer { server.stop() }
+        #expect(try await outcome(transport(), OutgoingRequest("GET", try server.plainOrigin, "/")).get() == 302)
+        #expect(server.tally.connections == 1)
+    }
+
+    @Test(arguments: [
+        OutgoingRequest("GET", .nowhere, "/", fields: [HTTPField("X", "a\r\nY: b")]),
+        OutgoingRequest("GET", .nowhere, "/", fields: [HTTPField("X", bytes: [0])]),
+        OutgoingRequest("GET", .nowhere, "/", fields: [HTTPField("X: y\r\nZ", "")]),
+        OutgoingRequest("GET", .nowhere, "/", fields: [HTTPField("content-Length", "3")]),
+        OutgoingRequest("GET", .nowhere, "/", fields: [HTTPField("Transfer-Encoding", "chunked")]),
+        OutgoingRequest("GET", .nowhere, "/ HTTP/1.1\r\nX: y"),
+        OutgoingRequest("GET", .nowhere, "http://elsewhere/"),
+        OutgoingRequest("GET /x", .nowhere, "/"),
+        OutgoingRequest("", .nowhere, "/"),
+        OutgoingRequest("HEAD", .nowhere, "/", body: .bytes([1])),
+        OutgoingRequest("CONNECT", .nowhere, "/"),
+    ])
+    func whatWouldBeAnotherRequestIsRefused(_ request: OutgoingRequest) async throws {
+        guard case .failure(let error) = await outcome(try transport(), request), case .malformedRequest = error.cause
+        else {
+            Issue.record("sent")
+            return
+        }
+        #expect(error.fate == .notSent)
+    }
+
+    /// libcurl sends a request again by itself where a connection that was used before closes without an answer.
+    @Test(arguments: ["GET", "POST"])
+    func nothingIsSentTwice(_ method: String) async throws {
+        let seen = Guarded(0)
+        let server = try TestServer(.plain) { connection in
+            guard connection.readHead() != nil else { return }
+            connection.answer()
+            while connection.readHead() != nil {
+                seen.with { $0 += 1 }
+                return
+            }
+        }
+        defer { server.stop() }
+        let transport = try transport()
+        #expect(try await outcome(transport, OutgoingRequest("GET", try server.plainOrigin, "/")).get() == 200)
+        let second = await outcome(transport, OutgoingRequest(method, try server.plainOrigin, "/"))
+        guard case .failure(let error) = second, case .connectionLost = error.cause else {
+            Issue.record("\(second)")
+            return
+        }
+        #expect(error.fate == .outcomeUnknown)
+        #expect(seen.with { $0 } == 1)
+    }
+
+    @Test func outlivesTheValueThatSentIt() async throws {
+        let mayAnswer = Guarded(false)
+        let server = try TestServer(.plain) { connection in
+            guard connection.readHead() != nil else { return }
+            connection.write(Array("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n".utf8))
+            while !mayAnswer.with({ $0 }) { TestServer.rest(milliseconds: 5) }
+            connection.write(Array("late".utf8))
+        }
+        defer { server.stop() }
+        let request = OutgoingRequest("GET", try server.plainOrigin, "/")
+        var transport: HTTPTransport? = try transport()
+        weak let gone = transport
+        let response = try await transport?.send(request)
+        transport = nil
+        #expect(await eventually { gone == nil })
+        mayAnswer.with { $0 = true }
+        #expect(try await response?.body.collect(upTo: 10) == Array("late".utf8))
+    }
+}
+
+extension Origin {
+    fileprivate static let nowhere: Origin = {
+        guard let host = try? Host("nowhere.invalid") else { preconditionFailure("a host") }
+        return Origin(.plaintext, host)
+    }()
+}
+
+extension OutgoingRequest: CustomTestStringConvertible {
+    /// As a test's argument is shown.
+    public var testDescription: String { "\(method) \(String(decoding: target, as: UTF8.self)) \(fields)" }
+}

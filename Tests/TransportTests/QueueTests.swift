@@ -1,0 +1,163 @@
+import CountersignTestKit
+import CountersignTransport
+import CountersignTrust
+import Testing
+
+/// Places for requests, and giving them up.
+@Suite(.timeLimit(.minutes(2)))
+struct QueueTests {
+    private struct Crowd {
+        var now = 0
+        var most = 0
+        var order: [String] = []
+    }
+
+    private func transport(limit: Int) throws -> HTTPTransport {
+        var options = TransportOptions()
+        options.concurrentRequests = limit
+        return try HTTPTransport(trust: .system, options: options)
+    }
+
+    @Test func aHundredAtOnceHaveEightPlaces() async throws {
+        let crowd = Guarded(Crowd())
+        let server = try TestServer(.plain) { connection in
+            while connection.readHead() != nil {
+                crowd.with { crowd in
+                    crowd.now += 1
+                    crowd.most = max(crowd.most, crowd.now)
+                }
+                TestServer.rest(milliseconds: 10)
+                crowd.with { $0.now -= 1 }
+                connection.answer("200 OK", "ok")
+            }
+        }
+        defer { server.stop() }
+        let transport = try transport(limit: 8)
+        let origin = try server.plainOrigin
+        let answered = await withTaskGroup(of: Bool.self) { group in
+            for number in 0..<100 {
+                group.addTask {
+                    (try? await outcome(transport, OutgoingRequest("GET", origin, "/\(number)")).get()) == 200
+                }
+            }
+            return await group.reduce(0) { $0 + ($1 ? 1 : 0) }
+        }
+        #expect(answered == 100)
+        #expect(crowd.with { $0.most } == 8)
+        // And so many connections, used again.
+        #expect(server.tally.connections <= 8)
+    }
+
+    @Test func firstComeFirstServed() async throws {
+        let mayAnswer = Guarded(false)
+        let crowd = Guarded(Crowd())
+        let server = try TestServer(.plain) { connection in
+            while let head = connection.readHead() {
+                let path = head.split(separator: " ")[1]
+                crowd.with { $0.order.append(String(path)) }
+                while path == "/0", !mayAnswer.with({ $0 }) { TestServer.rest(milliseconds: 5) }
+                connection.answer()
+            }
+        }
+        defer { server.stop() }
+        let transport = try transport(limit: 1)
+        let origin = try server.plainOrigin
+        var tasks: [Task<Result<Int, TransportError>, Never>] = []
+        for number in 0..<5 {
+            let task = Task { await outcome(transport, OutgoingRequest("GET", origin, "/\(number)")) }
+            tasks.append(task)
+            // So that they come in this order.
+            try await Task.sleep(for: .milliseconds(60))
+        }
+        mayAnswer.with { $0 = true }
+        for task in tasks { #expect(try await task.value.get() == 200) }
+        #expect(crowd.with { $0.order } == ["/0", "/1", "/2", "/3", "/4"])
+    }
+
+    @Test func cancellingEndsTheTransferAndFreesItsPlace() async throws {
+        let ended = Guarded(0)
+        let server = try TestServer(.plain) { connection in
+            while let head = connection.readHead() {
+                guard head.hasPrefix("GET /hang ") else {
+                    connection.answer()
+                    continue
+                }
+                // Nil when the client has gone.
+                while connection.read() != nil {}
+                ended.with { $0 += 1 }
+            }
+        }
+        defer { server.stop() }
+        let transport = try transport(limit: 1)
+        let origin = try server.plainOrigin
+        let hanging = Task { await outcome(transport, OutgoingRequest("GET", origin, "/hang")) }
+        #expect(await eventually { server.tally.received > 0 })
+        let queued = Task { await outcome(transport, OutgoingRequest("GET", origin, "/queued")) }
+        try await Task.sleep(for: .milliseconds(20))
+        queued.cancel()
+        #expect(await queued.value == .failure(TransportError(.cancelled, .notSent)))
+        hanging.cancel()
+        #expect(await hanging.value == .failure(TransportError(.cancelled, .outcomeUnknown)))
+        #expect(await eventually { ended.with { $0 } == 1 })
+        #expect(try await outcome(transport, OutgoingRequest("GET", origin, "/")).get() == 200)
+        let late = Task {
+            while !Task.isCancelled { await Task.yield() }
+            return await outcome(transport, OutgoingRequest("GET", origin, "/late"))
+        }
+        late.cancel()
+        #expect(await late.value == .failure(TransportError(.cancelled, .notSent)))
+    }
+
+    @Test func whoseTimeIsUpGivesHisPlaceToTheNext() async throws {
+        let server = try TestServer(.plain) { connection in
+            while let head = connection.readHead() {
+                if head.hasPrefix("GET /hang ") { while connection.read() != nil {} } else { connection.answer() }
+            }
+        }
+        defer { server.stop() }
+        var options = TransportOptions()
+        options.concurrentRequests = 1
+        options.idleTimeout = .within(.milliseconds(200))
+        let transport = try HTTPTransport(trust: .system, options: options)
+        let origin = try server.plainOrigin
+        let hanging = Task { await outcome(transport, OutgoingRequest("GET", origin, "/hang")) }
+        #expect(await eventually { server.tally.received > 0 })
+        let next = Task { await outcome(transport, OutgoingRequest("GET", origin, "/next")) }
+        #expect(await hanging.value == .failure(TransportError(.timedOut(.idle), .outcomeUnknown)))
+        let began = ContinuousClock.now
+        #expect(try await next.value.get() == 200)
+        // Without a wait for some other event.
+        #expect(ContinuousClock.now - began < .seconds(20))
+    }
+
+    @Test func lettingGoOfAnAnswerFreesItsPlace() async throws {
+        let server = try TestServer(.plain) { connection in
+            guard connection.readHead() != nil else { return }
+            connection.write(Array("HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n".utf8))
+            while connection.write([UInt8](repeating: 0x61, count: 65_536)) {}
+        }
+        defer { server.stop() }
+        let transport = try transport(limit: 1)
+        for _ in 0..<3 {
+            let response = try await transport.send(OutgoingRequest("GET", try server.plainOrigin, "/"))
+            #expect(response.status == 200)
+        }
+        #expect(server.tally.connections == 3)
+    }
+
+    @Test func cancellingWhileReadingIsAnError() async throws {
+        let server = try TestServer(.plain) { connection in
+            guard connection.readHead() != nil else { return }
+            connection.write(Array("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n123".utf8))
+            while connection.read() != nil {}
+        }
+        defer { server.stop() }
+        let transport = try transport(limit: 1)
+        let request = OutgoingRequest("GET", try server.plainOrigin, "/")
+        let reading = Task { await outcome(transport, request) }
+        #expect(await eventually { server.tally.received > 0 })
+        try await Task.sleep(for: .milliseconds(50))
+        reading.cancel()
+        #expect(await reading.value == .failure(TransportError(.cancelled, .brokenOff)))
+    }
+}

@@ -1,0 +1,182 @@
+import CountersignTestKit
+import CountersignTransport
+import CountersignTrust
+import Glibc
+import Testing
+
+/// Bodies that are larger than what is kept of them.
+@Suite(.serialized, .timeLimit(.minutes(2)))
+struct StreamTests {
+    private static let length = 100_000_000
+    /// Far under a body, far over what is kept and what the kernel's buffers take.
+    private static let bound = 40_000_000
+
+    /// Resident memory in bytes. Source: proc(5), statm.
+    private func memory() throws -> Int {
+        let file = try #require(fopen("/proc/self/statm", "r"))
+        defer { fclose(file) }
+        var line = [CChar](repeating: 0, count: 128)
+        fgets(&line, Int32(line.count), file)
+        let words = String(decoding: line.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self).split(
+            separator: " ")
+        let resident = try #require(words.count > 1 ? Int(words[1]) : nil)
+        return resident * Int(sysconf(Int32(_SC_PAGESIZE)))
+    }
+
+    @Test func aDownloadWaitsForItsReaderAndKeepsLittle() async throws {
+        let written = Guarded(0)
+        let server = try TestServer(.plain) { connection in
+            guard connection.readHead() != nil else { return }
+            connection.write(Array("HTTP/1.1 200 OK\r\nContent-Length: \(StreamTests.length)\r\n\r\n".utf8))
+            let piece = [UInt8](repeating: 0x61, count: 100_000)
+            for _ in 0..<(StreamTests.length / piece.count) {
+                guard connection.write(piece) else { return }
+                written.with { $0 += piece.count }
+            }
+        }
+        defer { server.stop() }
+        let seen = Guarded(TransferProgress())
+        let transport = try HTTPTransport(trust: .system)
+        let response = try await transport.send(OutgoingRequest("GET", try server.plainOrigin, "/")) { progress in
+            seen.with { $0 = progress }
+        }
+        // Nobody reads: the server comes to a stop, long before the end.
+        var last = -1
+        while case let now = written.with({ $0 }), now != last {
+            last = now
+            try await Task.sleep(for: .milliseconds(150))
+        }
+        #expect(last < StreamTests.bound)
+        let before = try memory()
+        var (count, most) = (0, 0)
+        for try await piece in response.body {
+            count += piece.count
+            if count.isMultiple(of: 64) { most = max(most, try memory()) }
+        }
+        #expect(count == StreamTests.length)
+        #expect(most - before < StreamTests.bound)
+        #expect(seen.with { $0.received } == Int64(StreamTests.length))
+        #expect(seen.with { $0.toReceive } == .bytes(Int64(StreamTests.length)))
+    }
+
+    /// Pieces one after the other, and how many were asked for.
+    private struct Pieces: AsyncSequence, Sendable {
+        typealias Element = [UInt8]
+        var count: Int
+        var size = 100_000
+        let made = Guarded(0)
+
+        struct Iterator: AsyncIteratorProtocol {
+            var left: Int
+            let size: Int
+            let made: Guarded<Int>
+
+            mutating func next() async -> [UInt8]? {
+                guard left > 0 else { return nil }
+                left -= 1
+                made.with { $0 += 1 }
+                return [UInt8](repeating: 0x62, count: size)
+            }
+        }
+
+        func makeAsyncIterator() -> Iterator { Iterator(left: count, size: size, made: made) }
+    }
+
+    private func sink(_ length: Int, wait: @escaping @Sendable () -> Void = {}) throws -> TestServer {
+        try TestServer(.plain) { connection in
+            while connection.readHead() != nil {
+                wait()
+                var count = 0
+                while count < length, let part = connection.read() { count += part.count }
+                connection.answer("200 OK", "\(count)")
+            }
+        }
+    }
+
+    @Test func anUploadWaitsForItsServer() async throws {
+        let mayRead = Guarded(false)
+        let server = try sink(StreamTests.length) {
+            while !mayRead.with({ $0 }) { TestServer.rest(milliseconds: 5) }
+        }
+        defer { server.stop() }
+        let pieces = Pieces(count: StreamTests.length / 100_000)
+        let body = RequestBody.replayable(ReplayableBody(.bytes(StreamTests.length)) { pieces })
+        let request = OutgoingRequest("POST", try server.plainOrigin, "/", body: body)
+        let seen = Guarded(TransferProgress())
+        let transport = try HTTPTransport(trust: .system)
+        let task = Task {
+            let response = try await transport.send(request) { progress in seen.with { $0 = progress } }
+            return try await response.body.collect(upTo: 100)
+        }
+        #expect(await eventually { pieces.made.with { $0 } > 0 })
+        var last = -1
+        while case let now = pieces.made.with({ $0 }), now != last {
+            last = now
+            try await Task.sleep(for: .milliseconds(150))
+        }
+        #expect(last * pieces.size < StreamTests.bound)
+        mayRead.with { $0 = true }
+        #expect(try await task.value == Array("\(StreamTests.length)".utf8))
+        #expect(seen.with { $0.sent } == Int64(StreamTests.length))
+    }
+
+    @Test func aBodyOfUnknownLengthGoesInChunks() async throws {
+        let got = Guarded("")
+        let server = try TestServer(.plain) { connection in
+            guard var text = connection.readHead() else { return }
+            while !text.hasSuffix("0\r\n\r\n"), let part = connection.read() {
+                text += String(decoding: part, as: UTF8.self)
+            }
+            got.with { [text] in $0 = text }
+            connection.answer()
+        }
+        defer { server.stop() }
+        let body = RequestBody.replayable(ReplayableBody(.unknown) { Pieces(count: 1, size: 3) })
+        let transport = try HTTPTransport(trust: .system)
+        let result = await outcome(transport, OutgoingRequest("POST", try server.plainOrigin, "/", body: body))
+        #expect(try result.get() == 200)
+        #expect(
+            got.with { $0 }.contains("Transfer-Encoding: chunked\r\n")
+                && got.with { $0 }.hasSuffix("\r\n3\r\nbbb\r\n0\r\n\r\n"))
+    }
+
+    @Test func aReplayableBodyGoesTwiceAndAOnceBodyOnce() async throws {
+        let server = try sink(300)
+        defer { server.stop() }
+        let transport = try HTTPTransport(trust: .system)
+        let replayable = RequestBody.replayable(ReplayableBody(.bytes(300)) { Pieces(count: 3, size: 100) })
+        for _ in 0..<2 {
+            let request = OutgoingRequest("PUT", try server.plainOrigin, "/", body: replayable)
+            #expect(try await outcome(transport, request).get() == 200)
+        }
+        let once = OnceBody(.bytes(300), Pieces(count: 3, size: 100))
+        // Where nobody listens it is not touched.
+        let closed = OutgoingRequest("PUT", Origin(.plaintext, try Host("127.0.0.1"), port: 1), "/", body: .once(once))
+        #expect(await outcome(transport, closed) == .failure(TransportError(.connectionRefused, .notSent)))
+        #expect(!once.isUsedUp)
+        let request = OutgoingRequest("PUT", try server.plainOrigin, "/", body: .once(once))
+        #expect(try await outcome(transport, request).get() == 200)
+        #expect(once.isUsedUp)
+        #expect(await outcome(transport, request) == .failure(TransportError(.bodyUsedUp, .notSent)))
+    }
+
+    @Test(arguments: [2, 4])
+    func aStreamOfAnotherLengthBreaksTheRequestOff(_ count: Int) async throws {
+        let answered = Guarded(0)
+        let server = try TestServer(.plain) { connection in
+            guard connection.readHead() != nil, connection.readBody(300).count == 300 else { return }
+            answered.with { $0 += 1 }
+            connection.answer()
+        }
+        defer { server.stop() }
+        let body = RequestBody.replayable(ReplayableBody(.bytes(300)) { Pieces(count: count, size: 100) })
+        let transport = try HTTPTransport(trust: .system)
+        let result = await outcome(transport, OutgoingRequest("PUT", try server.plainOrigin, "/", body: body))
+        guard case .failure(let error) = result, case .body = error.cause else {
+            // Of a stream that is too long, so much may have gone out that the server has its answer ready.
+            #expect(count == 4 && answered.with { $0 } == 1)
+            return
+        }
+        #expect(error.fate == .outcomeUnknown)
+    }
+}

@@ -1,0 +1,83 @@
+import CountersignTestKit
+import CountersignTransport
+import CountersignTrust
+
+/// An authority with one between it and the servers, and a second authority that is somebody else's; at a time of their
+/// own, so that no clock but the argument counts.
+struct Authorities: Sendable {
+    let time: Int64 = 2_000_000_000
+    let root: Issued
+    let middle: Issued
+    /// Another authority, which the machine trusts as well.
+    let other: Issued
+
+    static let shared = Result { try Authorities() }
+
+    private init() throws {
+        var request = CertificateRequest("Root", at: time)
+        request.role = .authority
+        root = try Issued.selfSigned(request)
+        request.subject = "Other Root"
+        other = try Issued.selfSigned(request)
+        request.subject = "Middle"
+        middle = try root.issue(request)
+    }
+
+    /// A server's certificate, changed as wanted.
+    func server(
+        _ hosts: [String] = ["api.example.com"], by issuer: Issued? = nil,
+        _ change: (inout CertificateRequest) -> Void = { _ in }
+    ) throws -> Issued {
+        var request = CertificateRequest("Server", hosts: hosts, at: time)
+        change(&request)
+        return try (issuer ?? middle).issue(request)
+    }
+
+    /// Options under which `api.example.com` and its like are here, and the machine trusts both authorities.
+    var options: TransportOptions {
+        get throws {
+            var options = TransportOptions()
+            options.authorities = .instead([root.certificate, other.certificate])
+            for name in ["api.example.com", "www.example.com", "a.b.example.com", "elsewhere.test"] {
+                options.addresses[try Host(name)] = try Host("127.0.0.1")
+            }
+            options.clock.wall = { [time] in time }
+            return options
+        }
+    }
+}
+
+/// A key that nobody has.
+let strangePin = "sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
+
+func pin(_ issued: Issued) -> String { issued.certificate.pin.description }
+
+extension TestServer {
+    var plainOrigin: Origin {
+        get throws { Origin(.plaintext, try Host("127.0.0.1"), port: port) }
+    }
+
+    func origin(_ host: String = "api.example.com") throws -> Origin { Origin(.tls, try Host(host), port: port) }
+}
+
+/// What a request came to.
+func outcome(
+    _ transport: HTTPTransport, _ request: OutgoingRequest
+) async -> Result<Int, TransportError> {
+    do throws(TransportError) {
+        let response = try await transport.send(request)
+        _ = try await response.body.collect(upTo: 1 << 20)
+        return .success(response.status)
+    } catch {
+        return .failure(error)
+    }
+}
+
+/// Waits till `condition` holds; false where it does not within twenty seconds.
+func eventually(_ condition: () -> Bool) async -> Bool {
+    for _ in 0..<2000 {
+        if condition() { return true }
+        try? await Task.sleep(for: .milliseconds(10))
+    }
+    return condition()
+}

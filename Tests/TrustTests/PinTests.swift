@@ -1,0 +1,39 @@
+import CountersignTestKit
+import CountersignTrust
+import Testing
+
+/// Pins, and sets of them.
+struct PinTests {
+    private let text = "sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
+    private let other = "sha256/BBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBA="
+
+    @Test(arguments: [
+        "", "sha256/", "sha256/AAAA", "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=",
+        "sha1/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=", "sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
+        "sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAB=", "sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n",
+    ])
+    func whatIsNoPin(_ text: String) {
+        #expect(throws: TrustProblem.self) { try Pin(text) }
+    }
+
+    @Test func aSetNeedsABackup() throws {
+        let (pin, backup) = (try Pin(text), try Pin(other))
+        #expect(pin.description == text)
+        #expect(throws: TrustProblem.self) { try PinSet([pin], backups: []) }
+        #expect(throws: TrustProblem.self) { try PinSet([], backups: [backup]) }
+        #expect(throws: TrustProblem.self) { try PinSet([pin], backups: [pin]) }
+        #expect(throws: TrustProblem.self) { try Policy.pins([text], backups: []) }
+        #expect(throws: TrustProblem.self) { try Policy.certificates([]) }
+        #expect(throws: TrustProblem.self) { try Policy.all([]) }
+        #expect(try PinSet([pin], backups: [backup]).all == [pin, backup])
+    }
+
+    @Test func aRenewalThatKeepsTheKeyKeepsThePin() throws {
+        let first = try Issued.selfSigned(CertificateRequest("A", hosts: ["a.example"], at: 2_000_000_000))
+        var renewal = CertificateRequest("B", hosts: ["b.example"], at: 2_100_000_000)
+        renewal.key = .of(first)
+        let second = try Issued.selfSigned(renewal)
+        #expect(first.certificate != second.certificate)
+        #expect(first.certificate.pin == second.certificate.pin)
+    }
+}
