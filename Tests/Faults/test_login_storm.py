@@ -10,6 +10,7 @@ import time
 import pytest
 
 from gateway import Gateway
+from wire import Connection
 
 ELEMENT = bytes.fromhex("e2f2ae0a6abc4e71a884a961c500515f58e30b6aa582dd8db6a65945e08d2d76")
 MIB = 1 << 20

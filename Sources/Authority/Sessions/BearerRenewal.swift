@@ -38,17 +38,16 @@ package struct BearerRenewal: Sendable {
         while true {
             guard let session = try store.session(id), session.app == app, case .bearer(let old) = session.credentials
             else { return .none }
-            guard try isFor(session, in: store) else { return .none }
             if let end = session.end { return .ended(session, end) }
             guard session.used + idle > now else {
                 return try end(session, SessionEnd(.expired, at: now), in: store, recording: nil)
             }
             // First, since one of several calls that asked at once may have used its answer already.
-            if let (token, loginToken) = answerOfAMomentAgo(old) { return .renewed(session, token, loginToken) }
+            if let (token, loginToken) = answerOfAMomentAgo(id, old) { return .renewed(session, token, loginToken) }
             // Neither the current one nor the one before it, whose successor nobody has used: somebody has a copy.
             guard presented.matches(old.loginTokenHash) || old.previousLoginTokenHash.map(presented.matches) == true
             else { return try end(session, SessionEnd(.reused, at: now), in: store, recording: draft) }
-            guard let (next, token, loginToken) = next(after: old) else { return .none }
+            guard let (next, token, loginToken) = next(of: id, after: old) else { return .none }
             switch try store.swap(id, .bearer(old), for: .bearer(next), by: release, at: now) {
             case .yes(let session): return .renewed(session, token, loginToken)
             case .moved: continue
@@ -57,32 +56,25 @@ package struct BearerRenewal: Sendable {
         }
     }
 
-    /// Old clients renew what the ladder opened. For any other session, a renewal that neither needs a signature nor turns the
-    /// login token over would undo what its own way asks for.
-    private func isFor(_ session: StoredSession, in store: any Store) throws(Fault) -> Bool {
-        switch habit {
-        case .rotating: true
-        case .keeping: try store.account(session.account)?.legacy != nil
-        }
-    }
-
     /// What this very login token was answered with, if that was just now; the store stays as it is.
-    private func answerOfAMomentAgo(_ old: BearerCredentials) -> (token: BearerToken, loginToken: LoginToken)? {
+    private func answerOfAMomentAgo(
+        _ id: SessionID, _ old: BearerCredentials
+    ) -> (token: BearerToken, loginToken: LoginToken)? {
         let successor = successor(old.issued)
         guard now - old.issued < BearerSessions.sameAnswerSeconds, now < old.tokenExpires,
-            successor.matches(old.loginTokenHash), let token = successor.token(issued: old.issued, under: key)
+            successor.matches(old.loginTokenHash), let token = successor.token(of: id, issued: old.issued, under: key)
         else { return nil }
         return (token, successor)
     }
 
     /// What takes the place of `old`.
     private func next(
-        after old: BearerCredentials
+        of id: SessionID, after old: BearerCredentials
     ) -> (BearerCredentials, token: BearerToken, loginToken: LoginToken)? {
         // Never the time before again, though the clock be set back: another time makes other tokens.
         let issued = max(now, old.issued + 1)
         let successor = successor(issued)
-        guard let token = successor.token(issued: issued, under: key) else { return nil }
+        guard let token = successor.token(of: id, issued: issued, under: key) else { return nil }
         var next = BearerCredentials(
             tokenHash: token.hash, tokenExpires: now + lifetime, issued: issued, loginTokenHash: successor.hash)
         next.previousTokenHash = old.tokenHash

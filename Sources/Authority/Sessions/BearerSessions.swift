@@ -36,9 +36,10 @@ package final class BearerSessions: Sendable {
         _ login: BearerLogin, _ policy: Policy, at now: Int64
     ) async throws(Refusal) -> BearerGrant? {
         let loginToken = LoginToken(random: random)
-        guard let token = loginToken.token(issued: now, under: key) else { throw BearerSessions.noSession }
+        guard let id = loginToken.session(login.habit), let token = loginToken.token(of: id, issued: now, under: key)
+        else { throw BearerSessions.noSession }
         var session = StoredSession(
-            id: token.session, account: login.account, app: login.app, platform: login.platform,
+            id: id, account: login.account, app: login.app, platform: login.platform,
             deviceClass: login.deviceClass, deviceName: login.deviceName, created: now,
             credentials: .bearer(
                 BearerCredentials(
@@ -62,7 +63,7 @@ package final class BearerSessions: Sendable {
         _ loginToken: LoginToken, of app: AppName, by release: KeyID?, _ policy: Policy, _ habit: BearerRenewal.Habit,
         at now: Int64
     ) async throws(Refusal) -> BearerGrant {
-        guard let id = loginToken.session, try isKnown(id) else { throw BearerSessions.noSession }
+        guard let id = try session(of: loginToken, habit) else { throw BearerSessions.noSession }
         let renewal = BearerRenewal(
             presented: loginToken, release: release, habit: habit, lifetime: policy.tokenLifetime,
             idle: policy.sessionIdle, now: now, key: key)
@@ -81,10 +82,17 @@ package final class BearerSessions: Sendable {
         }
     }
 
-    /// Anybody may send login tokens by the thousand: only those that could be somebody's take a place in the writer's line.
-    private func isKnown(_ id: SessionID) throws(Refusal) -> Bool {
+    /// Anybody may send login tokens by the thousand: only those that could be somebody's take a place in the writer's line. What the
+    /// ladder opened may be renewed with more care than it asks for.
+    private func session(
+        of loginToken: LoginToken, _ habit: BearerRenewal.Habit
+    ) throws(Refusal) -> SessionID? {
+        let habits: [BearerRenewal.Habit] = habit == .keeping ? [.keeping] : [.rotating, .keeping]
         do throws(Fault) {
-            return try live.knows(id)
+            for habit in habits {
+                if let id = loginToken.session(habit), try live.knows(id) { return id }
+            }
+            return nil
         } catch {
             throw Refusal(.unavailable, "sessions: \(error.message)", retryAfter: 5)
         }
@@ -105,11 +113,14 @@ package struct BearerLogin: Sendable {
     package var credential: [UInt8]?
     /// Nil where no release signed the login.
     package var release: KeyID?
+    /// How its client renews: ``BearerRenewal/Habit/keeping`` for what the ladder opened.
+    package var habit: BearerRenewal.Habit
 
     package init(
         account: Int64, app: AppName, release: KeyID?, platform: Platform, deviceClass: Device.Class,
-        deviceName: String, credential: [UInt8]?
+        deviceName: String, credential: [UInt8]?, renewing habit: BearerRenewal.Habit
     ) {
+        self.habit = habit
         self.account = account
         self.app = app
         self.release = release

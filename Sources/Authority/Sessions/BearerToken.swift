@@ -34,7 +34,8 @@ package struct BearerToken: Sendable {
 
 /// What gets new tokens, and does nothing else: `l_` and 43 characters of base64url. Its first half stays the same for as long as
 /// the session lives, and the session's id is its hash: so a login token finds its session long after it was renewed, and
-/// who has seen the id, as the backend has, cannot make one that would end the session as a reuse.
+/// who has seen the id, as the backend has, cannot make one that would end the session as a reuse. What the ladder opened has ids
+/// of its own, so that the ladder's route, which neither needs a signature nor turns a login token over, finds no other session.
 package struct LoginToken: Sendable {
     private static let handleCount = 16
 
@@ -48,7 +49,8 @@ package struct LoginToken: Sendable {
     init(random: some RandomSource) {
         while true {
             let token = LoginToken(random.secret(BearerText.count))
-            guard token.session?.readsAsOption == true else {
+            let ids = [token.session(.rotating), token.session(.keeping)]
+            guard ids.contains(where: { $0?.readsAsOption == true }) else {
                 self = token
                 return
             }
@@ -57,9 +59,11 @@ package struct LoginToken: Sendable {
 
     private init(_ bytes: Secret) { self.bytes = bytes }
 
-    package var session: SessionID? {
+    /// The session that it is the login token of, if that was opened to be renewed in this way.
+    package func session(_ habit: BearerRenewal.Habit) -> SessionID? {
+        let label = habit == .keeping ? "countersign/1 ladder session" : "countersign/1 bearer session"
         var hash = SHA256()
-        hash.update(Array("countersign/1 bearer session".utf8).span)
+        hash.update(Array(label.utf8).span)
         bytes.withExposedBytes { hash.update($0.extracting(0..<LoginToken.handleCount)) }
         return SessionID(hash.finish().span.extracting(0..<SessionID.count))
     }
@@ -71,9 +75,9 @@ package struct LoginToken: Sendable {
     package var hash: [UInt8] { BearerText.hash(bytes) }
     package func matches(_ kept: [UInt8]) -> Bool { ConstantTime.equals(hash.span, kept.span) == .equal }
 
-    /// The token that belongs to it and to that time (whole Unix seconds). Nobody has one without the other and the key.
-    func token(issued: Int64, under key: HMACSHA256) -> BearerToken? {
-        guard let session else { return nil }
+    /// The token of its session that belongs to it and to that time (whole Unix seconds). Nobody has one without the other and the
+    /// key.
+    func token(of session: SessionID, issued: Int64, under key: HMACSHA256) -> BearerToken? {
         let secret = derived("token", issued, under: key)
         return BearerToken(Secret(joining: [Secret(copying: session.bytes.span), secret]))
     }

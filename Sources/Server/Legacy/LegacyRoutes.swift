@@ -145,7 +145,7 @@ extension LegacyRoutes {
         return BearerLogin(
             account: account.number, app: app.name, release: release?.id, platform: platform, deviceClass: .other,
             deviceName: release.map { "\($0.platform) \($0.version)" } ?? "unsigned login",
-            credential: account.registration?.credential ?? account.legacy?.sealed)
+            credential: account.registration?.credential ?? account.legacy?.sealed, renewing: .keeping)
     }
 
     /// The login token stays as it is: clients in the field keep the one that they were given.

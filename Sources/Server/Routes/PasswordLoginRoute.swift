@@ -45,7 +45,7 @@ struct PasswordLoginRoute: Sendable {
         let (holder, credential) = try await settled(proof, at: call.now)
         let login = BearerLogin(
             account: holder.number, app: app, release: release.id, platform: platform, deviceClass: kind,
-            deviceName: name.description, credential: credential)
+            deviceName: name.description, credential: credential, renewing: .rotating)
         guard let grant = try await services.bearers.open(login, release.policy, at: call.now) else {
             throw Login.wrong
         }

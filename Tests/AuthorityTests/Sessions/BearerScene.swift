@@ -38,7 +38,8 @@ struct BearerScene {
     func open(_ account: Account? = nil) async throws -> BearerGrant {
         let login = BearerLogin(
             account: (account ?? self.account).number, app: base.app, release: KeyID("r_old"),
-            platform: try #require(Platform("android")), deviceClass: .other, deviceName: "android 0.9", credential: nil
+            platform: try #require(Platform("android")), deviceClass: .other, deviceName: "android 0.9",
+            credential: nil, renewing: .keeping
         )
         return try #require(try await bearers.open(login, policy(), at: base.now))
     }

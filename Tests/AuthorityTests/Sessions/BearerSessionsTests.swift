@@ -16,7 +16,7 @@ import Testing
         #expect(grant.expires == scene.base.now + 7_200)
         #expect(grant.idle == scene.base.now + 90 * 86_400)
         #expect(BearerToken(Array(grant.token.text.utf8).span)?.session == grant.session, "as it is sent")
-        #expect(LoginToken(Array(grant.loginToken.text.utf8).span)?.session == grant.session, "by its hash")
+        #expect(LoginToken(Array(grant.loginToken.text.utf8).span)?.session(.keeping) == grant.session, "by its hash")
         for text in ["b_", "b_" + String(repeating: "A", count: 42), grant.token.text + "A", grant.loginToken.text] {
             #expect(BearerToken(Array(text.utf8).span) == nil)
         }
@@ -147,14 +147,14 @@ import Testing
         }
     }
 
-    @Test("what renews without a signature, and keeps its login token, is for accounts on the ladder")
+    @Test("what renews without a signature, and keeps its login token, is for what the ladder opened")
     func othersThanTheLadders() async throws {
         let scene = try BearerScene(["legacy-session=authority"])
         let account = try scene.base.addAccount("alice")
         let login = BearerLogin(
             account: account.number, app: scene.base.app, release: nil, platform: try #require(Platform("android")),
             deviceClass: .phone,
-            deviceName: "by login/password", credential: account.registration?.credential)
+            deviceName: "by login/password", credential: account.registration?.credential, renewing: .rotating)
         let grant = try #require(try await scene.bearers.open(login, scene.policy(), at: scene.base.now))
         #expect(try await scene.refusalOfRenewal(grant.loginToken, .keeping)?.code == .sessionEnded)
         #expect(try scene.base.row(grant.session).end == nil, "and it goes on")
@@ -207,7 +207,7 @@ import Testing
             scene.account.number, if: .anything, .lock, at: scene.base.now, recording: recorded)
         let login = BearerLogin(
             account: scene.account.number, app: scene.base.app, release: nil, platform: try #require(Platform("ios")),
-            deviceClass: .other, deviceName: "x", credential: nil)
+            deviceClass: .other, deviceName: "x", credential: nil, renewing: .keeping)
         #expect(try await scene.bearers.open(login, scene.policy(), at: scene.base.now) == nil)
     }
 }
