@@ -43,37 +43,19 @@ struct DeviceSignatures: Sendable {
 }
 
 extension Policy.RouteSet {
-    /// Whether a rule that asks for more is meant for this request. A backend may know one route by several spellings, and none
-    /// of them may slip by: escapes are undone, case is not looked at, and what follows a `;` is a parameter; what has two
-    /// readings is refused, as where a rule admits.
+    /// Whether a rule that asks for more is meant for this request. A backend may know one route by several spellings, and none of
+    /// them may slip by: the path is read as the most forgiving of them does, and refused where it has two readings, as where a rule
+    /// admits.
     fileprivate func asks(_ request: Request) throws(Refusal) -> Bool {
         guard case .under(let routes) = self else { return true }
         guard !routes.isEmpty else { return false }
-        let path = request.head.span.extracting(request.path.range)
-        if let ambiguity = ambiguity(of: path) {
+        let bytes = request.head.span.extracting(request.path.range)
+        if let ambiguity = ambiguity(of: bytes) {
             throw Refusal(
-                .malformed, "the path has \(ambiguity); where some routes are device-signed it must have one reading")
+                .malformed,
+                "the path has \(ambiguity); where some routes are device-signed it must have one reading")
         }
-        let folded = Policy.RouteSet.folded(path)
-        return routes.contains { route in
-            let route = Policy.RouteSet.folded(route.span)
-            return folded.starts(with: route)
-                && (folded.count == route.count || "/;".utf8.contains(folded[route.count]))
-        }
-    }
-
-    private static func folded(_ path: Span<UInt8>) -> [UInt8] {
-        var folded: [UInt8] = []
-        var index = 0
-        while index < path.count {
-            if path[index] == UInt8(ascii: "%"), let byte = Percent.byte(in: path, at: index + 1) {
-                folded.append(ASCII.lowercased(byte))
-                index += 3
-            } else {
-                folded.append(ASCII.lowercased(path[index]))
-                index += 1
-            }
-        }
-        return folded
+        let path = LoosePath(bytes)
+        return routes.contains { path.isAt(or: LoosePath($0.span)) }
     }
 }

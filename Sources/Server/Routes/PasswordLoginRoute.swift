@@ -77,10 +77,14 @@ struct PasswordLoginRoute: Sendable {
                 return .success(.registered(proved.account, credential: proved.credential))
             } catch {
                 guard error.code != .unavailable else { throw error }
-                guard let ladderApp,
+                guard let ladderApp else { return .failure(error) }
+                do throws(Refusal) {
                     let moved = try services.ladder.signIn.judge(password, of: name, in: ladderApp, at: now)
-                else { return .failure(error) }
-                return .success(.onLadder(moved.account, moved.registration))
+                    return moved.map { .success(.onLadder($0.account, $0.registration)) } ?? .failure(error)
+                } catch let outage {
+                    // A guess was made, and stays counted, whatever becomes of the second one.
+                    return .failure(outage)
+                }
             }
         }
     }

@@ -40,16 +40,20 @@ extension SQLiteStore {
     }
 
     /// All but those of the account that ended last. A few hundred at most, for the sake of who waits behind; the next
-    /// session of the account goes on with the rest.
-    static func forgetEnded(of account: Int64, in database: Database) throws(Fault) -> [SessionID] {
+    /// session of the account goes on with the rest. What ended in this very transaction stays until then: who read it just
+    /// before as live finds it ended, and not gone, and is put right.
+    static func forgetEnded(
+        of account: Int64, sparing ended: [StoredSession], in database: Database
+    ) throws(Fault) -> [SessionID] {
         try SessionRows.ids(
             database,
             """
             DELETE FROM session WHERE change IN (
-                SELECT change FROM session WHERE account = ? AND ended_at IS NOT NULL
+                SELECT change FROM session WHERE account = ? AND ended_at IS NOT NULL AND change < ?
                 ORDER BY ended_at DESC, created DESC LIMIT 200 OFFSET ?)
             RETURNING id
-            """, .integer(account), .integer(Int64(SlotRule.mostEnded)))
+            """, .integer(account), .integer(ended.first?.change ?? .max),
+            .integer(Int64(max(0, SlotRule.mostEnded - ended.count))))
     }
 
     /// Ends those of them that live; answers which did.

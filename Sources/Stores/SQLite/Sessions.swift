@@ -27,7 +27,7 @@ extension SQLiteStore {
             if let device = KnownDevice(signingInAs: session, at: now) {
                 try SQLiteStore.remember(device, of: account.number, in: database)
             }
-            let forgotten = try SQLiteStore.forgetEnded(of: account.number, in: database)
+            let forgotten = try SQLiteStore.forgetEnded(of: account.number, sparing: ended, in: database)
             return .yes(opened, ended: ended, forgotten: forgotten)
         }
     }
