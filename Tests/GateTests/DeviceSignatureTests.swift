@@ -92,7 +92,8 @@ import Testing
         arguments: [
             ("/pay", .deviceUnsigned), ("/pay/", .deviceUnsigned), ("/pay/42?x=1", .deviceUnsigned),
             ("/PAY", .deviceUnsigned), ("/pay;v=1", .deviceUnsigned), ("/v1/keys@home", .deviceUnsigned),
-            ("/v1;x/keys@home", .deviceUnsigned), ("/V1;a=b/keys%40home;c", .deviceUnsigned), ("/pay.json", .deviceUnsigned),
+            ("/v1;x/keys@home", .deviceUnsigned), ("/V1;a=b/keys%40home;c", .deviceUnsigned),
+            ("/pay.json", .deviceUnsigned),
             ("/pay%20", .deviceUnsigned), ("/pay.", .deviceUnsigned), ("/pay%3Fx", .deviceUnsigned),
             ("/v1/keys%40home/1", .deviceUnsigned), ("/V1/Keys%40Home", .deviceUnsigned),
             ("/p%61y", .malformed), ("//pay", .malformed), ("/x/../pay", .malformed), ("/x/..;/pay", .malformed),
