@@ -37,7 +37,8 @@ import Testing
             "/%252e/login/%256cogin.php", "/login%252flogin.php", "/login%c0%aflogin.php", "/login/login%C0%AEphp",
             "/Login/LOGIN.PHP", "/login/login.php.", "/login/login.php%20", "/login/login.php%00",
             "/login/login.php%00.png",
-            "/login/login.php%3Fa", "/login/login.php%3b", "/login/login.php%2f",
+            "/login%e0%80%aflogin.php", "/login%F0%80%80%AFlogin.php", "/login/login%E0%80%AEphp",
+            "/x/..%20/login/login.php", "/login/login.php%3Fa", "/login/login.php%3b", "/login/login.php%2f",
         ])
     func spellings(_ target: String) {
         #expect(reading("POST", target) == .meant(.login))
