@@ -101,7 +101,7 @@ class MixedLoad:
 
 def check(gateway: Gateway, seen: Acknowledged, sent: list[bytes]) -> None:
     """Whether all of it is so still; `sent` are the requests that were accepted lately."""
-    listed = json.loads(gateway.admin("account", "list", "demo", "--json").out)["accounts"]
+    listed = json.loads(gateway.admin("account", "list", "demo", "--limit", 100_000, "--json").out)["accounts"]
     states = {account["account"]: account["state"] for account in listed}
     assert set(seen.accounts) <= states.keys()
     assert {states[name] for name in seen.locked} <= {"locked"}
