@@ -4,7 +4,20 @@ import CountersignWire
 struct ManifestReader {
     private let document: JSONDocument
 
-    init(_ document: JSONDocument) { self.document = document }
+    /// The outermost value.
+    var root: JSON { document.root }
+
+    /// At most ``SignedManifest/longest`` bytes, nested no deeper than `depth`.
+    init(_ json: [UInt8], depth: Int) throws(ManifestProblem) {
+        var bounds = JSONReader.Bounds()
+        bounds.bytes = SignedManifest.longest
+        bounds.depth = depth
+        do {
+            document = try JSONReader.read(json, bounds: bounds)
+        } catch {
+            throw .malformed("\(error)")
+        }
+    }
 
     /// An object with these members, one of each, and no others.
     func object(_ value: JSON, _ what: String, _ names: Set<String>) throws(ManifestProblem) -> JSON {

@@ -17,18 +17,9 @@ public struct PinManifest: Sendable {
 
     /// From the JSON above.
     public init(json: [UInt8]) throws(ManifestProblem) {
-        var bounds = JSONReader.Bounds()
-        bounds.bytes = SignedManifest.longest
-        bounds.depth = 8
-        let document: JSONDocument
-        do {
-            document = try JSONReader.read(json, bounds: bounds)
-        } catch {
-            throw .malformed("\(error)")
-        }
-        let reader = ManifestReader(document)
+        let reader = try ManifestReader(json, depth: 8)
         let root = try reader.object(
-            document.root, "the manifest", ["app", "version", "not_before", "not_after", "hosts"])
+            reader.root, "the manifest", ["app", "version", "not_before", "not_after", "hosts"])
         app = try reader.text(root, "app")
         version = try reader.integer(root, "version", 1...Int.max)
         let times = 0...253_402_300_799  // the year 9999

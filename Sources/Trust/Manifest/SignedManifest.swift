@@ -15,17 +15,8 @@ public struct SignedManifest: Sendable {
 
     /// From its text.
     public init(json: [UInt8]) throws(ManifestProblem) {
-        var bounds = JSONReader.Bounds()
-        bounds.bytes = SignedManifest.longest
-        bounds.depth = 2
-        let document: JSONDocument
-        do {
-            document = try JSONReader.read(json, bounds: bounds)
-        } catch {
-            throw .malformed("\(error)")
-        }
-        let reader = ManifestReader(document)
-        let root = try reader.object(document.root, "the signed manifest", ["manifest", "signature"])
+        let reader = try ManifestReader(json, depth: 2)
+        let root = try reader.object(reader.root, "the signed manifest", ["manifest", "signature"])
         guard let manifest = Base64.decode(try reader.text(root, "manifest"), .url),
             let signature = Base64.decode(try reader.text(root, "signature"), .url)
         else { throw .malformed("manifest and signature: expected base64url") }
