@@ -90,7 +90,7 @@ public final class TestConnection {
     }
 }
 
-/// What a server with certificates is made of. Not changed after `init`.
+/// What a server with certificates is made of. Safe to share: not changed after `init`, and OpenSSL locks inside.
 final class ServerContext: @unchecked Sendable {
     let pointer: OpaquePointer
     private let staple: [UInt8]

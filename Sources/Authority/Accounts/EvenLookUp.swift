@@ -26,6 +26,8 @@ final class EvenLookUp: Sendable {
 
 /// An account that is there: the first that was asked for, since what is asked for at one place has rows of one kind, and reading them takes
 /// alike; before that the first of all, since rows stay.
+///
+/// Safe to share: `found` is touched under the monitor.
 private final class Somebody: @unchecked Sendable {
     private let monitor = Monitor()
     private var found: (name: AccountName, app: AppName)?

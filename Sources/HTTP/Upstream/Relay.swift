@@ -1,6 +1,6 @@
 import CountersignWire
 
-/// One request on its way to the upstream, and the answer on its way back.
+/// One request on its way to the upstream, and the answer on its way back. Confined to its loop.
 final class Relay: @unchecked Sendable {
     /// What can go wrong before the answer begins.
     enum Failure: Error {

@@ -1,7 +1,7 @@
 import CountersignWire
 import Glibc
 
-/// A loop's connections to the upstream: those at rest, most recently used first.
+/// A loop's connections to the upstream: those at rest, most recently used first. Confined to that loop.
 package final class UpstreamPool: @unchecked Sendable {
     private static let mostIdle = 256
     private static let idleSeconds: Int64 = 55

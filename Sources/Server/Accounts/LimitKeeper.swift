@@ -12,6 +12,7 @@ final class LimitKeeper: @unchecked Sendable {
     private let clock: any TimeSource
     /// What the file holds, by ``LoginLimits/changes``; touched by the ticker's thread alone.
     private var written: UInt64 = 0
+    /// Touched by who starts and stops the server alone.
     private var ticker: Ticker?
 
     /// Takes up what the last process left. Where that is damaged it starts anew and says so: to refuse all logins for it
