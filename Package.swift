@@ -34,8 +34,10 @@ func tests(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
 let package = Package(
     name: "countersign",
     products: [
+        .library(name: "Countersign", targets: ["Countersign"]),
+        .library(name: "CountersignTestKit", targets: ["CountersignTestKit"]),
         .library(name: "CountersignServer", targets: ["CountersignServer"]),
-        .executable(name: "countersign", targets: ["countersign"]),
+        .executable(name: "countersign", targets: ["CountersignCLI"]),
     ],
     targets: [
         library("CCrypto", pkgConfig: "openssl", apt: "libssl-dev"),
@@ -74,6 +76,15 @@ let package = Package(
         module("Transport", ["CountersignTrust", "CountersignSeal", "CountersignWire", "CCurl", "CCrypto"]),
         // For tests: certificates made in process, and a server that shows them.
         module("TestKit", ["CountersignTrust", "CCrypto"]),
+        // What an app imports: the client SDK.
+        .target(
+            name: "Countersign",
+            dependencies: [
+                "CountersignClient", "CountersignTransport", "CountersignTrust", "CountersignVault",
+                "CountersignHandshake",
+                "CountersignOpaque", "CountersignSchemes", "CountersignSeal", "CountersignWire",
+            ],
+            path: "Sources/SDK", swiftSettings: settings),
         module("SQLite", ["CountersignAuthority", "CSQLite"], path: "Stores/SQLite"),
         module("HTTP", ["CountersignWire", "CCrypto", "CEvent"]),
         module(
@@ -82,8 +93,9 @@ let package = Package(
                 "CountersignHTTP", "CountersignSQLite", "CountersignAuthority", "CountersignGate",
                 "CountersignHandshake", "CountersignOpaque", "CountersignSchemes", "CountersignSeal", "CountersignWire",
             ]),
+        // A target of another name than the binary's: where file names have no case, `countersign` is the SDK's.
         .executableTarget(
-            name: "countersign",
+            name: "CountersignCLI",
             dependencies: [
                 "CountersignServer", "CountersignAuthority", "CountersignClient", "CountersignGate",
                 "CountersignHandshake",
@@ -155,7 +167,7 @@ let package = Package(
         .testTarget(
             name: "CLITests",
             dependencies: [
-                "countersign", "CountersignClient", "CountersignHandshake", "CountersignSchemes", "CountersignSeal",
+                "CountersignCLI", "CountersignClient", "CountersignHandshake", "CountersignSchemes", "CountersignSeal",
                 "CountersignWire",
             ],
             path: "Tests/CLITests", swiftSettings: settings),

@@ -5,7 +5,7 @@ import CountersignTrust
 /// Follows no redirect, asks no proxy that was not named, keeps no cookies, sends nothing twice: what was signed for one
 /// server goes to that server, once. One thread carries all of it; no caller's thread waits. A request that is on its way
 /// outlives the value that sent it.
-public final class HTTPTransport: Sendable {
+public final class HTTPTransport: Carrier {
     private let loop: TransferLoop
 
     /// Starts the thread.
@@ -19,7 +19,7 @@ public final class HTTPTransport: Sendable {
     ///
     /// Cancelling the task ends the transfer. `progress` is called on the transport's thread and must not wait.
     public func send(
-        _ request: OutgoingRequest, progress: @escaping @Sendable (TransferProgress) -> Void = { _ in }
+        _ request: OutgoingRequest, progress: @escaping @Sendable (TransferProgress) -> Void
     ) async throws(TransportError) -> IncomingResponse {
         if let flaw = request.flaw { throw TransportError(.malformedRequest(flaw), .notSent) }
         let loop = loop
@@ -32,7 +32,7 @@ public final class HTTPTransport: Sendable {
         }
         let head = try result.get()
         return IncomingResponse(
-            status: head.status, fields: head.fields, body: ResponseBody(reading: BodyReading(transfer, loop)))
+            status: head.status, fields: head.fields, body: ResponseBody(BodyReading(transfer, loop)))
     }
 
     /// Puts another trust in force. Every connection that was made under the old one is cut, with what is on its way on it:

@@ -41,7 +41,7 @@ public struct TransportOptions: Sendable {
     /// Told of each verdict that is not plain acceptance, on the transport's thread: it must not wait.
     public var observe: @Sendable (Verdict) -> Void = { _ in }
     /// Where time comes from.
-    public var clock = TransportClock.system
+    public var clock = DeviceClock.system
     /// Whether there is any way out of the machine; asked when a name is not found.
     public var reachability = Reachability.system
 

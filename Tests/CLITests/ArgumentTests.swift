@@ -1,7 +1,7 @@
 import CountersignWire
 import Testing
 
-@testable import countersign
+@testable import CountersignCLI
 
 @Suite struct ArgumentTests {
     private static let command = Command(

@@ -4,7 +4,7 @@ import CountersignWire
 import Foundation
 import Testing
 
-@testable import countersign
+@testable import CountersignCLI
 
 @Suite struct ClientTests {
     @Test(

@@ -3,7 +3,7 @@ import CountersignSeal
 import CountersignWire
 import Testing
 
-@testable import countersign
+@testable import CountersignCLI
 
 @Suite struct RawRequestTests {
     @Test(

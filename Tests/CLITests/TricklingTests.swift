@@ -3,7 +3,7 @@ import CountersignWire
 import Glibc
 import Testing
 
-@testable import countersign
+@testable import CountersignCLI
 
 /// A server that goes on sending, a byte at a time.
 @Suite struct TricklingTests {

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import countersign
+@testable import CountersignCLI
 
 @Suite struct VisibleTextTests {
     @Test(

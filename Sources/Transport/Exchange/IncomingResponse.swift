@@ -7,6 +7,13 @@ public struct IncomingResponse: Sendable {
     /// Read it to its end, or let go of it: until then it takes one of the places for requests.
     public let body: ResponseBody
 
+    /// From its parts, as transports make it.
+    public init(status: Int, fields: [HTTPField], body: ResponseBody) {
+        self.status = status
+        self.fields = fields
+        self.body = body
+    }
+
     /// The first field of that name, compared without case.
     public func value(of name: String) -> [UInt8]? {
         fields.first { $0.name.lowercased() == name.lowercased() }?.value
@@ -21,30 +28,33 @@ public struct ResponseBody: AsyncSequence, Sendable {
     /// A body that does not come whole ends in one.
     public typealias Failure = TransportError
 
-    let reading: BodyReading
+    let source: any BodySource
+
+    /// From where its pieces come.
+    public init(_ source: any BodySource) { self.source = source }
 
     /// The one iterator: a second one shares what is left.
-    public func makeAsyncIterator() -> Iterator { Iterator(reading: reading) }
+    public func makeAsyncIterator() -> Iterator { Iterator(source: source) }
 
     /// Waits for piece after piece.
     public struct Iterator: AsyncIteratorProtocol {
-        let reading: BodyReading
+        let source: any BodySource
 
         /// The next piece, which is not empty; nil at the end of a body that came whole.
-        public mutating func next() async throws(TransportError) -> [UInt8]? { try await reading.next() }
+        public mutating func next() async throws(TransportError) -> [UInt8]? { try await source.next() }
 
         /// The same on the caller's actor.
         public mutating func next(
             isolation actor: isolated (any Actor)?
-        ) async throws(TransportError) -> [UInt8]? { try await reading.next() }
+        ) async throws(TransportError) -> [UInt8]? { try await source.next() }
     }
 
     /// All of it, where it has no more than `limit` bytes.
     public func collect(upTo limit: Int) async throws(TransportError) -> [UInt8] {
         var body: [UInt8] = []
-        while let piece = try await reading.next() {
+        while let piece = try await source.next() {
             guard body.count + piece.count <= limit else {
-                reading.cancel()
+                source.cancel()
                 throw TransportError(.answerTooLarge(limit: limit), .brokenOff)
             }
             body += piece
@@ -53,8 +63,17 @@ public struct ResponseBody: AsyncSequence, Sendable {
     }
 }
 
+/// Where an answer's body comes from: a transport's side of it.
+public protocol BodySource: AnyObject, Sendable {
+    /// The next piece, which is not empty; nil at the end of a body that came whole. One call at a time.
+    func next() async throws(TransportError) -> [UInt8]?
+
+    /// Nobody reads on. Called by whoever had enough; when the source is let go of, the same follows.
+    func cancel()
+}
+
 /// A transfer whose answer somebody reads. When nobody does any more, the transfer ends.
-final class BodyReading: Sendable {
+final class BodyReading: BodySource {
     private let transfer: Transfer
     private let loop: TransferLoop
 

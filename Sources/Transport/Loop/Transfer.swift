@@ -22,7 +22,7 @@ final class Transfer: @unchecked Sendable {
     private var sentBytes = 0
 
     private var times = TransferTimes()
-    private var clock = TransportClock.system
+    private var clock = DeviceClock.system
     /// Whether the request was begun on a connection that stands.
     private var hasBegun = false
     private var isAnswered = false

@@ -7,7 +7,7 @@ final class HandshakeJudge {
     private let host: Host
     private let trust: Trust
     private let paths: OpenSSLPaths
-    private let clock: TransportClock
+    private let clock: DeviceClock
     private let observe: @Sendable (Verdict) -> Void
     private var served: [Certificate] = []
     /// What was decided; nil till a server has shown its certificates.
