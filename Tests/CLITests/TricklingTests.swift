@@ -31,7 +31,7 @@ import Testing
     @Test func whoWaitsForTheVaultWaitsLonger() throws {
         let (origin, _) = try Origin.split("http://127.0.0.1:1")
         let transport = CurlTransport(origin: origin, trust: Transfer.Trust(pins: [], certificates: nil))
-        #expect(4 * (transport.patience / 1_000 + 5) < SealedFile.standardPatience)
+        #expect(.seconds(4 * (transport.patience / 1_000 + 5)) < StateKeeper.patience)
     }
 }
 

@@ -58,7 +58,7 @@ struct ClientDesk: Sendable {
             transport: CurlTransport(
                 origin: origin, trust: Transfer.Trust(pins: profile.pins, certificates: profile.certificates),
                 shown: shown),
-            vault: SealedFile(folder.vault), time: DeviceTime(), random: SystemRandom())
+            keeper: try ProfileVault.keeper(folder, host: origin.authority), time: DeviceTime(), random: SystemRandom())
     }
 
     /// What is kept here about who is signed in; nil for nobody.
@@ -66,7 +66,7 @@ struct ClientDesk: Sendable {
 
     func state() throws(Fault) -> ClientState {
         do {
-            return try ClientState.read(surroundings.vault)
+            return try surroundings.keeper.look()
         } catch {
             throw ClientDesk.fault(error, name)
         }
