@@ -100,7 +100,7 @@ let package = Package(
                 "CountersignServer", "CountersignAuthority", "CountersignClient", "CountersignGate",
                 "CountersignHandshake",
                 "CountersignOpaque", "CountersignSchemes", "CountersignSeal", "CountersignSQLite", "CountersignHTTP",
-                "CountersignWire", "CCurl", "CCrypto",
+                "CountersignTransport", "CountersignTrust", "CountersignWire",
             ],
             path: "Sources/CLI", swiftSettings: settings),
 
@@ -168,7 +168,7 @@ let package = Package(
             name: "CLITests",
             dependencies: [
                 "CountersignCLI", "CountersignClient", "CountersignHandshake", "CountersignSchemes", "CountersignSeal",
-                "CountersignWire",
+                "CountersignTransport", "CountersignTrust", "CountersignWire",
             ],
             path: "Tests/CLITests", swiftSettings: settings),
     ],
