@@ -27,6 +27,8 @@ final class Transfer: @unchecked Sendable {
     private var hasBegun = false
     private var isAnswered = false
     private var isReaderSlow = false
+    /// Whether something of the answer came that its reader was not told of.
+    private var isUntold = false
     /// Why a callback of ours ended it.
     private var ownCause: TransportError.Cause?
     private var head: [UInt8] = []
@@ -196,14 +198,24 @@ final class Transfer: @unchecked Sendable {
         guard read.status >= 200 else { return line.count }
         isAnswered = true
         answer.deliver(read)
+        isUntold = true
         return line.count
+    }
+
+    /// At the end of a turn of the loop.
+    func tellReader() {
+        guard isUntold else { return }
+        isUntold = false
+        answer.wake()
     }
 
     func takeBody(_ piece: UnsafeRawBufferPointer) -> Int {
         guard !piece.isEmpty else { return 0 }
         times.lastActivity = clock.monotonic()
         switch answer.deliver(piece) {
-        case .taken: return piece.count
+        case .taken:
+            isUntold = true
+            return piece.count
         case .full:
             isReaderSlow = true
             return Int(CURL_WRITEFUNC_PAUSE)
