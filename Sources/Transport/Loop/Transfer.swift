@@ -59,7 +59,7 @@ final class Transfer: @unchecked Sendable {
     func begin(under generation: Generation, _ options: TransportOptions) throws(TransportError)
         -> UnsafeMutableRawPointer
     {
-        guard let curl = curl_easy_init() else { throw TransportError(.machine("libcurl makes no handle"), .notSent) }
+        guard let curl = generation.makeTransfer() else { throw TransportError(.machine("libcurl makes no handle"), .notSent) }
         handle = curl
         clock = options.clock
         times.begin(at: clock.monotonic())
@@ -75,10 +75,13 @@ final class Transfer: @unchecked Sendable {
     }
 
     /// Gives back everything, and tells the reader.
-    func end(_ result: Result<Void, TransportError>) {
+    func end(_ result: Result<Void, TransportError>, under generation: Generation) {
         pump?.cancel()
         upload?.close("the request has ended")
-        if let handle { curl_easy_cleanup(handle) }
+        if let handle {
+            // One that failed may have an open end somewhere: a name that is still being looked up.
+            if case .success = result { generation.recycle(handle) } else { curl_easy_cleanup(handle) }
+        }
         handle = nil
         lists = nil
         answer.finish(result)

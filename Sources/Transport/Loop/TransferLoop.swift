@@ -190,7 +190,7 @@ final class TransferLoop: @unchecked Sendable {
         } else {
             waiting.removeAll { $0 === transfer }
         }
-        transfer.end(result)
+        transfer.end(result, under: generation)
     }
 
     /// Everything under the old trust ends, idle connections with it.
