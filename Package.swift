@@ -169,6 +169,14 @@ let package = Package(
             name: "transport-driver", dependencies: ["CountersignTransport", "CountersignTrust", "CountersignWire"],
             path: "Tests/TransportDriver", swiftSettings: settings),
         .testTarget(
+            name: "SDKTests",
+            dependencies: [
+                "Countersign", "CountersignTestKit", "CountersignClient", "CountersignHandshake", "CountersignOpaque",
+                "CountersignSchemes", "CountersignSeal", "CountersignTransport", "CountersignTrust",
+                "CountersignVault", "CountersignWire",
+            ],
+            path: "Tests/SDKTests", swiftSettings: settings),
+        .testTarget(
             name: "CLITests",
             dependencies: [
                 "CountersignCLI", "CountersignClient", "CountersignHandshake", "CountersignSchemes", "CountersignSeal",
@@ -202,5 +210,6 @@ if Context.environment["COUNTERSIGN_TIMING"] == "1" {
             name: "timing", dependencies: ["CountersignSeal"], path: "Benchmarks/Timing", swiftSettings: settings))
     package.targets.append(
         .executableTarget(
-            name: "client-load", dependencies: ["CountersignTransport", "CountersignTrust"], path: "Benchmarks/ClientLoad", swiftSettings: settings))
+            name: "client-load", dependencies: ["CountersignTransport", "CountersignTrust"],
+            path: "Benchmarks/ClientLoad", swiftSettings: settings))
 }
