@@ -197,4 +197,7 @@ if Context.environment["COUNTERSIGN_TIMING"] == "1" {
     package.targets.append(
         .executableTarget(
             name: "timing", dependencies: ["CountersignSeal"], path: "Benchmarks/Timing", swiftSettings: settings))
+    package.targets.append(
+        .executableTarget(
+            name: "client-load", dependencies: ["CountersignTransport", "CountersignTrust"], path: "Benchmarks/ClientLoad", swiftSettings: settings))
 }

@@ -1,3 +1,5 @@
+import CountersignWire
+
 /// A header field.
 public struct HTTPField: Sendable, Hashable {
     /// In the case in which it is sent; compared without it.
@@ -12,6 +14,11 @@ public struct HTTPField: Sendable, Hashable {
     public init(_ name: String, bytes: [UInt8]) {
         self.name = name
         value = bytes
+    }
+
+    /// Whether it is called that, in whatever case.
+    func isNamed(_ other: String) -> Bool {
+        name.utf8.elementsEqual(other.utf8) { ASCII.lowercased($0) == ASCII.lowercased($1) }
     }
 }
 
@@ -45,7 +52,7 @@ public struct OutgoingRequest: Sendable {
 
 extension OutgoingRequest {
     /// What must not be given, because it follows from the body, or is between two neighbours only.
-    private static let ours: Set<String> = [
+    private static let ours = [
         "host", "content-length", "transfer-encoding", "connection", "keep-alive", "te", "trailer", "upgrade", "expect",
         "proxy-authorization", "proxy-connection",
     ]
@@ -67,7 +74,7 @@ extension OutgoingRequest {
         }
         for field in fields {
             guard OutgoingRequest.isToken(field.name) else { return "field name: expected a token" }
-            guard !OutgoingRequest.ours.contains(field.name.lowercased()) else {
+            guard !OutgoingRequest.ours.contains(where: field.isNamed) else {
                 return "field `\(field.name)`: it follows from the rest of the request, and cannot be given"
             }
             guard field.value.allSatisfy({ $0 == 0x09 || ($0 >= 0x20 && $0 != 0x7F) }) else {
