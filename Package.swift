@@ -66,7 +66,9 @@ let package = Package(
         module(
             "Client",
             [
-                "CountersignHandshake", "CountersignOpaque", "CountersignSchemes", "CountersignSeal", "CountersignWire",
+                "CountersignVault", "CountersignHandshake", "CountersignOpaque", "CountersignSchemes",
+                "CountersignSeal",
+                "CountersignWire",
             ]),
         // What a device keeps, and what it gives only to who is there. Nothing uses it yet but its tests.
         module("Vault", ["CountersignSeal", "CountersignWire", "CPAM", "CSecret", "CTPM"]),
