@@ -124,7 +124,8 @@ let package = Package(
         tests(
             "Client",
             [
-                "CountersignHandshake", "CountersignOpaque", "CountersignSchemes", "CountersignSeal", "CountersignWire",
+                "CountersignVault", "CountersignHandshake", "CountersignOpaque", "CountersignSchemes", "CountersignSeal",
+                "CountersignWire",
             ]),
         tests("Trust", ["CountersignTestKit", "CountersignSeal", "CountersignWire"]),
         tests("Transport", ["CountersignTestKit", "CountersignTrust", "CountersignSeal"]),
