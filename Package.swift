@@ -102,7 +102,7 @@ let package = Package(
                 "CountersignServer", "CountersignAuthority", "CountersignClient", "CountersignGate",
                 "CountersignHandshake",
                 "CountersignOpaque", "CountersignSchemes", "CountersignSeal", "CountersignSQLite", "CountersignHTTP",
-                "CountersignWire", "CCurl", "CCrypto",
+                "CountersignTransport", "CountersignTrust", "CountersignWire",
             ],
             path: "Sources/CLI", swiftSettings: settings),
 
@@ -171,7 +171,7 @@ let package = Package(
             name: "CLITests",
             dependencies: [
                 "CountersignCLI", "CountersignClient", "CountersignHandshake", "CountersignSchemes", "CountersignSeal",
-                "CountersignWire",
+                "CountersignTransport", "CountersignTrust", "CountersignWire",
             ],
             path: "Tests/CLITests", swiftSettings: settings),
     ],
@@ -199,4 +199,7 @@ if Context.environment["COUNTERSIGN_TIMING"] == "1" {
     package.targets.append(
         .executableTarget(
             name: "timing", dependencies: ["CountersignSeal"], path: "Benchmarks/Timing", swiftSettings: settings))
+    package.targets.append(
+        .executableTarget(
+            name: "client-load", dependencies: ["CountersignTransport", "CountersignTrust"], path: "Benchmarks/ClientLoad", swiftSettings: settings))
 }

@@ -63,15 +63,20 @@ package struct VaultLocks: Sendable {
     private let folder: String
     private let writing: Duration
 
-    /// A folder that exists, the same for all who share the vault, on one machine. `writing` is how long a writer waits for another.
+    /// A folder, the same for all who share the vault, on one machine; made where there is none. `writing` is how long a writer waits
+    /// for another.
     package init(folder: String, writing: Duration = .seconds(10)) {
         self.folder = folder
         self.writing = writing
     }
 
-    func write() throws(VaultProblem) -> FileLock { try FileLock.take("\(folder)/writing.lock", within: writing) }
+    func write() throws(VaultProblem) -> FileLock {
+        try PrivateFolder.make(folder)
+        return try FileLock.take("\(folder)/writing.lock", within: writing)
+    }
 
     nonisolated(nonsending) func lease(within patience: Duration) async throws(VaultProblem) -> FileLock {
-        try await FileLock.wait("\(folder)/lease.lock", within: patience)
+        try PrivateFolder.make(folder)
+        return try await FileLock.wait("\(folder)/lease.lock", within: patience)
     }
 }

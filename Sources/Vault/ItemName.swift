@@ -3,15 +3,17 @@
 ///
 /// Compared by bytes. Swift's `String` takes a letter and the same letter put together from two marks for equal, and no back end
 /// does.
-package struct ItemName: Hashable, Comparable, Sendable, CustomStringConvertible {
+public struct ItemName: Hashable, Comparable, Sendable, CustomStringConvertible {
     /// 1 to 255 bytes of UTF-8 without control characters.
-    package let service: String
+    public let service: String
     /// The same.
-    package let account: String
+    public let account: String
 
-    package static let most = 255
+    /// The most bytes of either part.
+    public static let most = 255
 
-    package init(service: String, account: String) throws(VaultProblem) {
+    /// Throws ``VaultProblem/badName(_:)`` where one of the two is not as said.
+    public init(service: String, account: String) throws(VaultProblem) {
         try ItemName.check(service, "service")
         try ItemName.check(account, "account")
         self.service = service
@@ -27,20 +29,24 @@ package struct ItemName: Hashable, Comparable, Sendable, CustomStringConvertible
         }
     }
 
-    package static func == (left: ItemName, right: ItemName) -> Bool {
+    /// By bytes.
+    public static func == (left: ItemName, right: ItemName) -> Bool {
         left.service.utf8.elementsEqual(right.service.utf8) && left.account.utf8.elementsEqual(right.account.utf8)
     }
 
-    package func hash(into hasher: inout Hasher) {
+    /// As ``==(_:_:)`` compares.
+    public func hash(into hasher: inout Hasher) {
         hasher.combine(Array(service.utf8))
         hasher.combine(Array(account.utf8))
     }
 
-    package static func < (left: ItemName, right: ItemName) -> Bool {
+    /// By service, then by account, each by bytes.
+    public static func < (left: ItemName, right: ItemName) -> Bool {
         left.service.utf8.elementsEqual(right.service.utf8)
             ? left.account.utf8.lexicographicallyPrecedes(right.account.utf8)
             : left.service.utf8.lexicographicallyPrecedes(right.service.utf8)
     }
 
-    package var description: String { "\(service) / \(account)" }
+    /// `service / account`.
+    public var description: String { "\(service) / \(account)" }
 }

@@ -4,43 +4,45 @@ import CountersignSeal
 ///
 /// Every writing gives the item a new ``ItemVersion``. A writer who names the version he read finds out that somebody was
 /// faster, so that a refresh that comes late cannot bring back a user who has signed out.
-package struct Vault: Sendable {
+public struct Vault: Sendable {
     /// In which state an item has to be for a change to happen.
-    package enum Expectation: Sendable, Equatable {
+    public enum Expectation: Sendable, Equatable {
+        /// Any: the last writer wins.
         case anything
+        /// It must not be there.
         case absent
+        /// It must be as it was when this version of it was read.
         case version(ItemVersion)
     }
 
     private let store: any ItemStore
     private let locks: VaultLocks
+    /// Where an app's calls wait.
+    let line: BlockingLine
 
     /// `store` is where items are; whoever shares it shares `locks`, too.
     package init(_ store: any ItemStore, locks: VaultLocks) {
         self.store = store
         self.locks = locks
+        line = BlockingLine("countersign.vault")
     }
 
-    package func read(_ name: ItemName) -> Reading<Item> {
-        switch store.find(name) {
-        case .absent: return .absent
-        case .locked(let detail): return .locked(detail)
-        case .failed(let detail): return .failed(detail)
-        case .value(let stored):
-            guard let item = Item(stored: stored) else { return .failed("\(name): not written by this program") }
+    /// The vault at a place. Nothing is opened, and nobody asked, before its first use.
+    public init(_ place: VaultPlace) { self = place.vault() }
+
+    /// Blocks its thread, as ``write(_:to:expecting:)``, ``erase(_:expecting:)`` and ``list()`` do: for as long as a disk or a keyring
+    /// takes, and where a passphrase must be asked for, a person.
+    package func read(_ name: ItemName) -> Reading<VaultItem> {
+        store.find(name).flatMap { stored in
+            guard let item = VaultItem(stored: stored) else { return .failed("\(name): not written by this program") }
             return .value(item)
         }
     }
 
     /// All items' names, sorted.
-    package func names() throws(VaultProblem) -> [ItemName] { try store.names().sorted() }
+    package func list() throws(VaultProblem) -> [ItemName] { try store.names().sorted() }
 
-    /// The accounts of a service, sorted.
-    package func accounts(of service: String) throws(VaultProblem) -> [String] {
-        try names().filter { $0.service.utf8.elementsEqual(service.utf8) }.map(\.account)
-    }
-
-    /// Durable once it returns; blocks its thread until then. Throws ``VaultProblem/changed``, and does nothing, where the expectation does not hold.
+    /// Durable once it returns. Throws ``VaultProblem/changed``, and does nothing, where the expectation does not hold.
     @discardableResult
     package func write(
         _ contents: ItemContents, to name: ItemName, expecting expectation: Expectation = .anything
@@ -49,12 +51,12 @@ package struct Vault: Sendable {
         defer { lock.release() }
         try require(expectation, of: name)
         let version = ItemVersion.next()
-        try store.put(Item(contents, version).stored, at: name)
+        try store.put(VaultItem(contents, version).stored, at: name)
         return version
     }
 
-    /// Nothing is left of it. Removes nothing while it cannot be told whether the expectation holds.
-    package func remove(
+    /// Nothing is left of it. Erases nothing while it cannot be told whether the expectation holds.
+    package func erase(
         _ name: ItemName, expecting expectation: Expectation = .anything
     ) throws(VaultProblem) {
         let lock = try locks.write()

@@ -79,9 +79,9 @@ package struct VaultContract {
         for (service, account) in [("list.a", "2"), ("list.a", "1"), ("list.b", "1")] {
             try here.vault.write(.text(secret("x")), to: item(account, service))
         }
-        let accounts = try here.vault.accounts(of: "list.a")
+        let accounts = try here.vault.list().filter { $0.service == "list.a" }.map(\.account)
         guard accounts == ["1", "2"] else { return "the accounts of list.a are \(accounts)" }
-        let all = try here.vault.names().filter { $0.service.hasPrefix("list.") }
+        let all = try here.vault.list().filter { $0.service.hasPrefix("list.") }
         return all.map(\.description) == ["list.a / 1", "list.a / 2", "list.b / 1"] ? nil : "all are \(all)"
     }
 
@@ -100,8 +100,8 @@ package struct VaultContract {
         let (name, other) = (try item("gone"), try item("stays"))
         try here.vault.write(.text(secret("x")), to: name)
         try here.vault.write(.text(secret("y")), to: other)
-        try here.vault.remove(name)
-        try here.vault.remove(name)
+        try here.vault.erase(name)
+        try here.vault.erase(name)
         guard case .absent = here.reopen().read(name) else { return "still there" }
         return try text(here.vault, other) == "y" ? nil : "took another with it"
     }
@@ -116,10 +116,10 @@ package struct VaultContract {
                 try here.vault.write(.bytes(secret("late")), to: name, expecting: .version(first))
             })
         else { return "an old version was overwritten from" }
-        guard isRefused({ () throws(VaultProblem) in try here.vault.remove(name, expecting: .version(first)) }) else {
+        guard isRefused({ () throws(VaultProblem) in try here.vault.erase(name, expecting: .version(first)) }) else {
             return "an old version removed"
         }
-        try here.vault.remove(name, expecting: .version(second))
+        try here.vault.erase(name, expecting: .version(second))
         guard
             isRefused({ () throws(VaultProblem) in
                 try here.vault.write(.bytes(secret("late")), to: name, expecting: .version(second))

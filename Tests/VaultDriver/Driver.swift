@@ -50,10 +50,10 @@ struct Driver: Sendable {
         switch (command, words.count) {
         case ("contract", 0): try contract()
         case ("choice", 0): try choice()
-        case ("names", 0): for name in try vault.names() { say("\(name)") }
+        case ("names", 0): for name in try vault.list() { say("\(name)") }
         case ("read", 2): try read(ItemName(service: words[0], account: words[1]))
         case ("reread", 2): while readLine() != nil { try read(ItemName(service: words[0], account: words[1])) }
-        case ("remove", 2): try vault.remove(ItemName(service: words[0], account: words[1]))
+        case ("remove", 2): try vault.erase(ItemName(service: words[0], account: words[1]))
         case ("write", 3):
             try vault.write(.text(Driver.secret(words[2])), to: ItemName(service: words[0], account: words[1]))
         case ("count", 3): try count(ItemName(service: words[0], account: words[1]), Int(words[2]) ?? 0)

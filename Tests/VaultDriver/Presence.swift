@@ -10,8 +10,10 @@ extension Driver {
         switch (command, words.count) {
         case ("bind", 3):
             let name = try ItemName(service: words[0], account: words[1])
-            let step = try presence().bind(Driver.secret(words[2]), to: name, Driver.variable("VAULT_PASSWORD"))
-            say(step.map { "not bound: \($0)" } ?? "bound")
+            switch try presence().bind(Driver.secret(words[2]), to: name, Driver.variable("VAULT_PASSWORD")) {
+            case .present: say("bound")
+            case .notPresent(let step, _): say("not bound: \(step)")
+            }
         case ("release", 2):
             switch try presence().release(
                 ItemName(service: words[0], account: words[1]), Driver.variable("VAULT_PASSWORD"))
@@ -23,12 +25,12 @@ extension Driver {
         }
     }
 
-    private func presence() -> Presence {
+    private func presence() -> PresenceBoxes {
         let finger = getenv("VAULT_FINGER").map { FprintdReader(user: String(cString: $0)) }
         let tpm = getenv("VAULT_TPM").map { TPMGuard(device: String(cString: $0)) }
         let folder = getenv("VAULT_PAM").map { String(cString: $0) }
         let patience = getenv("VAULT_PATIENCE").flatMap { Int(String(cString: $0)) } ?? 1
-        return Presence(
+        return PresenceBoxes(
             vault, fingerprint: finger,
             password: PAMPasswordCheck(service: "countersign", user: "root", folder: folder),
             tpm: tpm, patience: .seconds(patience), cost: .init(memory: 64, passes: 1))

@@ -50,9 +50,9 @@ import VaultContract
             let expected = state == .locked ? "locked" : "failed"
             #expect(try kind(vault.read(item("a"))) == expected)
             let name = try item("a")
-            #expect(ending { () throws(VaultProblem) in try vault.names() } == expected)
+            #expect(ending { () throws(VaultProblem) in try vault.list() } == expected)
             #expect(
-                ending { () throws(VaultProblem) in try vault.remove(name, expecting: .version(version)) } == expected)
+                ending { () throws(VaultProblem) in try vault.erase(name, expecting: .version(version)) } == expected)
             #expect(
                 ending { () throws(VaultProblem) in
                     try vault.write(.text(secret("x")), to: name, expecting: .absent)

@@ -21,6 +21,15 @@ final class AnswerChannel: Sendable {
         /// How it ended; nil till it did.
         var end: Result<Void, TransportError>?
         var bodyWaiter: CheckedContinuation<Result<[UInt8]?, TransportError>, Never>?
+
+        /// What a reader gets now; nil where he has to wait.
+        mutating func takeBody() -> Result<[UInt8]?, TransportError>? {
+            guard pieces.isEmpty else {
+                defer { pieces = [] }
+                return .success(pieces)
+            }
+            return end.map { $0.map { nil } }
+        }
     }
 
     private let state = Guarded(State())
@@ -29,44 +38,48 @@ final class AnswerChannel: Sendable {
 
     // MARK: the transport's side
 
-    func deliver(_ head: Head) {
-        state.with { state in
-            state.head = .success(head)
-            return take(&state.headWaiter)
-        }?.resume(returning: .success(head))
-    }
+    /// Whoever waits is woken by ``wake()``: an answer that came at one go then costs one change of threads, and not three.
+    func deliver(_ head: Head) { state.with { $0.head = .success(head) } }
 
     /// A piece that does not fit is to be brought again, once the reader has asked for more.
     func deliver(_ piece: UnsafeRawBufferPointer) -> Taken {
-        let (taken, waiter) = state.with {
-            state -> (Taken, CheckedContinuation<Result<[UInt8]?, TransportError>, Never>?) in
-            if let waiter = take(&state.bodyWaiter) { return (.taken, waiter) }
-            guard state.pieces.count + piece.count <= AnswerChannel.limit else {
+        state.with { state in
+            guard state.pieces.isEmpty || state.pieces.count + piece.count <= AnswerChannel.limit else {
                 state.isPaused = true
-                return (.full, nil)
+                return .full
             }
             state.pieces += piece
-            return (.taken, nil)
+            return .taken
         }
-        waiter?.resume(returning: .success(Array(piece)))
-        return taken
     }
 
     /// What came before is still read; then comes the end. Only the first one counts.
     func finish(_ end: Result<Void, TransportError>) {
-        let waiters = state.with { state in
+        state.with { state in
             if state.end == nil { state.end = end }
             if state.head == nil, case .failure(let error) = end { state.head = .failure(error) }
-            return (take(&state.headWaiter), take(&state.bodyWaiter))
         }
-        if let head = state.with({ $0.head }) { waiters.0?.resume(returning: head) }
-        waiters.1?.resume(returning: end.map { nil })
+        wake()
+    }
+
+    /// Gives what is there to who waits for it.
+    func wake() {
+        let (forHead, head, forBody, body) = state.with { state in
+            let head = state.headWaiter == nil ? nil : state.head
+            let body = state.bodyWaiter == nil ? nil : state.takeBody()
+            return (
+                head == nil ? nil : take(&state.headWaiter), head, body == nil ? nil : take(&state.bodyWaiter), body
+            )
+        }
+        if let forHead, let head { forHead.resume(returning: head) }
+        if let forBody, let body { forBody.resume(returning: body) }
     }
 
     // MARK: the reader's side
 
     func head() async -> Result<Head, TransportError> {
-        await withCheckedContinuation { waiter in
+        if let head = state.with({ $0.head }) { return head }
+        return await withCheckedContinuation { waiter in
             let head = state.with { state in
                 if state.head == nil { state.headWaiter = waiter }
                 return state.head
@@ -77,19 +90,18 @@ final class AnswerChannel: Sendable {
 
     /// All that has come since the last call, or else the next piece. `resume` is called where the server was made to wait.
     func next(_ resume: @Sendable () -> Void) async -> Result<[UInt8]?, TransportError> {
-        await withCheckedContinuation { waiter in
-            let (result, wasPaused) = state.with { state -> (Result<[UInt8]?, TransportError>?, Bool) in
-                let wasPaused = state.isPaused
-                state.isPaused = false
-                guard state.pieces.isEmpty else {
-                    defer { state.pieces = [] }
-                    return (.success(state.pieces), wasPaused)
-                }
-                if let end = state.end { return (end.map { nil }, false) }
-                state.bodyWaiter = waiter
-                return (nil, wasPaused)
+        let (atOnce, wasPaused) = state.with { state in
+            defer { state.isPaused = false }
+            return (state.takeBody(), state.isPaused)
+        }
+        if wasPaused { resume() }
+        if let atOnce { return atOnce }
+        return await withCheckedContinuation { waiter in
+            let result = state.with { state in
+                let result = state.takeBody()
+                if result == nil { state.bodyWaiter = waiter }
+                return result
             }
-            if wasPaused { resume() }
             if let result { waiter.resume(returning: result) }
         }
     }

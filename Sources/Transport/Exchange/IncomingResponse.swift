@@ -16,7 +16,7 @@ public struct IncomingResponse: Sendable {
 
     /// The first field of that name, compared without case.
     public func value(of name: String) -> [UInt8]? {
-        fields.first { $0.name.lowercased() == name.lowercased() }?.value
+        fields.first { $0.isNamed(name) }?.value
     }
 }
 

@@ -1,3 +1,5 @@
+import CountersignWire
+
 /// A header field.
 public struct HTTPField: Sendable, Hashable {
     /// In the case in which it is sent; compared without it.
@@ -12,6 +14,11 @@ public struct HTTPField: Sendable, Hashable {
     public init(_ name: String, bytes: [UInt8]) {
         self.name = name
         value = bytes
+    }
+
+    /// Whether it is called that, in whatever case.
+    func isNamed(_ other: String) -> Bool {
+        name.utf8.elementsEqual(other.utf8) { ASCII.lowercased($0) == ASCII.lowercased($1) }
     }
 }
 
@@ -45,14 +52,14 @@ public struct OutgoingRequest: Sendable {
 
 extension OutgoingRequest {
     /// What must not be given, because it follows from the body, or is between two neighbours only.
-    private static let ours: Set<String> = [
+    private static let ours = [
         "host", "content-length", "transfer-encoding", "connection", "keep-alive", "te", "trailer", "upgrade", "expect",
         "proxy-authorization", "proxy-connection",
     ]
 
     /// What is wrong with it; nil where nothing is. A line break in a value would be a second field, or a second request.
     /// Source: RFC 9110 §5.5, §5.6.2; RFC 9112 §3.
-    var flaw: String? {
+    package var flaw: String? {
         guard OutgoingRequest.isToken(method) else { return "method: expected a token" }
         if method == "HEAD" || method == "CONNECT" || method == "TRACE" {
             guard method == "HEAD", case .none = body else {
@@ -67,7 +74,7 @@ extension OutgoingRequest {
         }
         for field in fields {
             guard OutgoingRequest.isToken(field.name) else { return "field name: expected a token" }
-            guard !OutgoingRequest.ours.contains(field.name.lowercased()) else {
+            guard !OutgoingRequest.ours.contains(where: field.isNamed) else {
                 return "field `\(field.name)`: it follows from the rest of the request, and cannot be given"
             }
             guard field.value.allSatisfy({ $0 == 0x09 || ($0 >= 0x20 && $0 != 0x7F) }) else {

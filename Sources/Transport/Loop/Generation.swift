@@ -7,6 +7,8 @@ final class Generation {
     private(set) var trust: Trust
     let handle: UnsafeMutableRawPointer
     let authorities: AuthorityStore
+    /// Handles that served a request well, and serve another: to make one costs as much as to use it.
+    private var spare: [UnsafeMutableRawPointer] = []
 
     init?(_ trust: Trust, _ options: TransportOptions) {
         guard let authorities = AuthorityStore(options.authorities), let handle = curl_multi_init() else { return nil }
@@ -18,7 +20,19 @@ final class Generation {
     }
 
     /// Closes every connection.
-    deinit { curl_multi_cleanup(handle) }
+    deinit {
+        for curl in spare { curl_easy_cleanup(curl) }
+        curl_multi_cleanup(handle)
+    }
+
+    /// A handle without a setting.
+    func makeTransfer() -> UnsafeMutableRawPointer? { spare.popLast() ?? curl_easy_init() }
+
+    /// Takes one back that is removed, and forgets all that it was told. There are never more than were in use at once.
+    func recycle(_ transfer: UnsafeMutableRawPointer) {
+        curl_easy_reset(transfer)
+        spare.append(transfer)
+    }
 
     func refuseAll() { trust = Trust([], others: .refused) }
 

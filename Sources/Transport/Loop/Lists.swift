@@ -20,20 +20,25 @@ final class Lists {
 
     private static func fieldList(of request: OutgoingRequest) -> List? {
         var list: List?
-        func add(_ line: [UInt8]) {
-            let text = (line + [0]).map { CChar(bitPattern: $0) }
-            list = curl_slist_append(list, text) ?? list
+        var line: [UInt8] = []
+        func add(_ name: String, _ separator: String, _ value: [UInt8] = []) {
+            line.removeAll(keepingCapacity: true)
+            line += name.utf8
+            line += separator.utf8
+            line += value
+            line.append(0)
+            list = line.withUnsafeBytes { curl_slist_append(list, $0.bindMemory(to: CChar.self).baseAddress) } ?? list
         }
-        add(Array("Host: \(request.authority)".utf8))
+        add("Host", ": ", Array(request.authority.utf8))
         for field in request.fields {
             // libcurl's spelling for a field without a value.
-            add(Array(field.name.utf8) + (field.value.isEmpty ? Array(";".utf8) : Array(": ".utf8) + field.value))
+            add(field.name, field.value.isEmpty ? ";" : ": ", field.value)
         }
         // Fields of libcurl's own that were not signed, or not wanted: an empty one takes it out. `Expect` would wait for a
         // permission that is not needed.
         for name in ["Accept", "Content-Type", "Expect", "User-Agent"]
-        where !request.fields.contains(where: { $0.name.lowercased() == name.lowercased() }) {
-            add(Array("\(name):".utf8))
+        where !request.fields.contains(where: { $0.isNamed(name) }) {
+            add(name, ":")
         }
         return list
     }

@@ -27,6 +27,8 @@ final class Transfer: @unchecked Sendable {
     private var hasBegun = false
     private var isAnswered = false
     private var isReaderSlow = false
+    /// Whether something of the answer came that its reader was not told of.
+    private var isUntold = false
     /// Why a callback of ours ended it.
     private var ownCause: TransportError.Cause?
     private var head: [UInt8] = []
@@ -57,7 +59,7 @@ final class Transfer: @unchecked Sendable {
     func begin(under generation: Generation, _ options: TransportOptions) throws(TransportError)
         -> UnsafeMutableRawPointer
     {
-        guard let curl = curl_easy_init() else { throw TransportError(.machine("libcurl makes no handle"), .notSent) }
+        guard let curl = generation.makeTransfer() else { throw TransportError(.machine("libcurl makes no handle"), .notSent) }
         handle = curl
         clock = options.clock
         times.begin(at: clock.monotonic())
@@ -73,10 +75,13 @@ final class Transfer: @unchecked Sendable {
     }
 
     /// Gives back everything, and tells the reader.
-    func end(_ result: Result<Void, TransportError>) {
+    func end(_ result: Result<Void, TransportError>, under generation: Generation) {
         pump?.cancel()
         upload?.close("the request has ended")
-        if let handle { curl_easy_cleanup(handle) }
+        if let handle {
+            // One that failed may have an open end somewhere: a name that is still being looked up.
+            if case .success = result { generation.recycle(handle) } else { curl_easy_cleanup(handle) }
+        }
         handle = nil
         lists = nil
         answer.finish(result)
@@ -196,14 +201,24 @@ final class Transfer: @unchecked Sendable {
         guard read.status >= 200 else { return line.count }
         isAnswered = true
         answer.deliver(read)
+        isUntold = true
         return line.count
+    }
+
+    /// At the end of a turn of the loop.
+    func tellReader() {
+        guard isUntold else { return }
+        isUntold = false
+        answer.wake()
     }
 
     func takeBody(_ piece: UnsafeRawBufferPointer) -> Int {
         guard !piece.isEmpty else { return 0 }
         times.lastActivity = clock.monotonic()
         switch answer.deliver(piece) {
-        case .taken: return piece.count
+        case .taken:
+            isUntold = true
+            return piece.count
         case .full:
             isReaderSlow = true
             return Int(CURL_WRITEFUNC_PAUSE)

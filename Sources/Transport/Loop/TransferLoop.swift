@@ -89,8 +89,8 @@ final class TransferLoop: @unchecked Sendable {
         mailbox.with { mailbox in
             guard let handle = mailbox.handle else { return false }
             mailbox.commands.append(command)
-            // Remembered where the thread is not polling just now.
-            curl_multi_wakeup(handle)
+            // Remembered where the thread is not polling just now. Who came before has woken it for this one, too.
+            if mailbox.commands.count == 1 { curl_multi_wakeup(handle) }
             return true
         }
     }
@@ -152,6 +152,7 @@ final class TransferLoop: @unchecked Sendable {
             guard let transfer = running[handle] else { continue }
             finish(transfer, transfer.outcome(code, options.reachability))
         }
+        for transfer in running.values { transfer.tellReader() }
     }
 
     private func endOverdue() {
@@ -189,7 +190,7 @@ final class TransferLoop: @unchecked Sendable {
         } else {
             waiting.removeAll { $0 === transfer }
         }
-        transfer.end(result)
+        transfer.end(result, under: generation)
     }
 
     /// Everything under the old trust ends, idle connections with it.

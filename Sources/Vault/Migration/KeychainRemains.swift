@@ -15,8 +15,8 @@ package struct KeychainRemains: RememberedCredentials {
         self.target = target
     }
 
-    package func read() -> Reading<[Remain]> {
-        var remains: [Remain] = []
+    package func read() -> Reading<[RememberedCredential]> {
+        var remains: [RememberedCredential] = []
         let all = calls.list()
         do {
             try KeychainStatus.check(all.status, "list", absence: .isFine)
@@ -27,7 +27,8 @@ package struct KeychainRemains: RememberedCredentials {
                     String(validating: span.indices.map { span[$0] }, as: UTF8.self) != nil
                 }
                 let target = try ItemName(service: target, account: account)
-                remains.append(Remain(key: account, fate: .move(isText ? .text(bytes) : .bytes(bytes), to: target)))
+                remains.append(
+                    RememberedCredential(key: account, fate: .move(isText ? .text(bytes) : .bytes(bytes), to: target)))
             }
         } catch {
             return Reading(error)
@@ -35,8 +36,8 @@ package struct KeychainRemains: RememberedCredentials {
         return remains.isEmpty ? .absent : .value(remains)
     }
 
-    package func erase(_ remain: Remain) throws(VaultProblem) {
-        let name = try ItemName(service: service, account: remain.key)
+    package func erase(_ remembered: RememberedCredential) throws(VaultProblem) {
+        let name = try ItemName(service: service, account: remembered.key)
         try KeychainStatus.check(calls.delete(name), "delete", absence: .isFine)
     }
 }

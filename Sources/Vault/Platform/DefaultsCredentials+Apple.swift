@@ -3,19 +3,20 @@
     import Foundation
 
     /// What an older version left in UserDefaults. Source: Foundation/NSUserDefaults.h.
-    package struct DefaultsCredentials: RememberedCredentials {
+    public struct DefaultsCredentials: RememberedCredentials {
         private let suite: String?
         private let service: String
         private let spelling: DefaultsRemains.Spelling
 
         /// `suite` is nil for the program's own defaults; `service` is where the vault is to keep what is found.
-        package init(suite: String? = nil, service: String, spelled spelling: DefaultsRemains.Spelling) {
+        public init(suite: String? = nil, service: String, spelled spelling: DefaultsRemains.Spelling) {
             self.suite = suite
             self.service = service
             self.spelling = spelling
         }
 
-        package func read() -> Reading<[Remain]> {
+        /// Of the keys of ``DefaultsRemains``.
+        public func read() -> Reading<[RememberedCredential]> {
             guard let defaults = UserDefaults(suiteName: suite) else { return .failed("no defaults of that name") }
             let remains = DefaultsRemains(
                 userName: defaults.string(forKey: DefaultsRemains.userNameKey),
@@ -32,10 +33,11 @@
             }
         }
 
-        package func erase(_ remain: Remain) throws(VaultProblem) {
+        /// Removes the key, and waits until that is kept.
+        public func erase(_ remembered: RememberedCredential) throws(VaultProblem) {
             guard let defaults = UserDefaults(suiteName: suite) else { throw .failed("no defaults of that name") }
-            defaults.removeObject(forKey: remain.key)
-            guard defaults.synchronize() else { throw .failed("\(remain.key): cannot be erased") }
+            defaults.removeObject(forKey: remembered.key)
+            guard defaults.synchronize() else { throw .failed("\(remembered.key): cannot be erased") }
         }
     }
 #endif

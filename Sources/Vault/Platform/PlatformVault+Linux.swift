@@ -1,7 +1,6 @@
 #if os(Linux)
     import CountersignSeal
     import CountersignWire
-    import Glibc
 
     /// The vault of this machine, and how it was chosen.
     ///
@@ -17,6 +16,7 @@
         }
 
         package let vault: Vault
+        let store: any ItemStore
         package let backEnd: BackEnd
         /// Those that come before it and why each was not taken, for people; empty where the choice was made earlier.
         package let passedOver: [(backEnd: BackEnd, reason: String)]
@@ -31,13 +31,12 @@
             package init() {}
         }
 
-        /// Opens the vault in `folder` (made with mode 0700 where there is none).
+        /// Opens the vault in `folder` (made with mode 0700 where there is none). Asking the machine what it has takes a second, and for a
+        /// passphrase a person.
         package init(folder: String, means: Means = Means()) throws(VaultProblem) {
-            guard mkdir(folder, 0o700) == 0 || errno == EEXIST else {
-                throw .failed("\(folder): cannot be made: \(String(cString: strerror(errno)))")
-            }
-            let locks = VaultLocks(folder: folder)
-            let lock = try locks.write()
+            try PrivateFolder.make(folder)
+            // A lock of its own: the vault's may be held by who opens it to write.
+            let lock = try FileLock.take("\(folder)/back-end.lock", within: .seconds(10))
             defer { lock.release() }
             let choice = PrivateFile(path: "\(folder)/back-end")
             if let bytes = try choice.read().certain() {
@@ -49,7 +48,8 @@
                 (backEnd, passedOver) = try PlatformVault.choose(means)
                 try choice.replace(Array(backEnd.rawValue.utf8))
             }
-            vault = Vault(PlatformVault.store(backEnd, folder, means), locks: locks)
+            store = PlatformVault.store(backEnd, folder, means)
+            vault = Vault(store, locks: VaultLocks(folder: folder))
         }
 
         private static func choose(

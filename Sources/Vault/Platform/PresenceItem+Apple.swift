@@ -39,6 +39,9 @@
             return ((found as? NSData).map { Keychain.secret($0) }, Int(status))
         }
 
+        /// Asks nobody; the keychain's status.
+        package func remove() -> Int32 { SecItemDelete(query() as CFDictionary) }
+
         private func query() -> NSMutableDictionary {
             let query = NSMutableDictionary()
             query[kSecClass] = kSecClassGenericPassword

@@ -1,6 +1,7 @@
 #if os(Linux)
     import CTPM
     import CountersignSeal
+    import Glibc
 
     /// A key that this machine's TPM opens and no other does. It is a sealed object under a storage key that the TPM derives from its
     /// seed each time, so nothing is stored inside. Not bound to PCRs: a new firmware is no reason to sign a user out. Source:
@@ -14,6 +15,9 @@
 
         /// `device` is a TCTI and its settings: `swtpm:host=127.0.0.1,port=2321` for a simulator.
         package init(device: String = "device:/dev/tpmrm0") { self.device = device }
+
+        /// Nil on a machine without one, or where this process may not use it.
+        static var ofThisMachine: TPMGuard? { access("/dev/tpmrm0", R_OK | W_OK) == 0 ? TPMGuard() : nil }
 
         package func seal(_ key: Secret) throws(VaultProblem) -> [UInt8] {
             let tpm = try TPMSession(device)

@@ -1,81 +1,68 @@
 import CountersignSeal
 
-/// Secrets in a vault that come out only when a person shows that he is there: with a finger, else with the password of his account.
+/// How a person shows that he is there, and what comes out only then.
 ///
-/// What the password opens, nothing else on the machine opens, for the key is stretched from it. What the finger opens is held by the
-/// TPM and given out by this process once fprintd has said yes: a program that runs as the same user could ask the TPM without it.
-package struct Presence: Sendable {
-    package enum Answer: Sendable {
-        case present(Secret)
-        case notPresent(PresenceStep, String)
+/// It is a secret that opens, not an answer `true` that somebody could turn round. There is no way that goes on without a person: who
+/// has no finger enrolled is asked for the passcode or the password, and where there is none of those, nothing is kept.
+public struct Presence: Sendable {
+    private let means: any PresenceMeans
+
+    package init(_ means: any PresenceMeans) { self.means = means }
+
+    /// Keeps bytes so, in place of what was there; `reason` is shown to the person where he is asked. `present` once they are kept. Throws
+    /// where the vault cannot keep them.
+    public func setBytes(
+        _ bytes: [UInt8], at name: ItemName, in vault: Vault, reason: String
+    ) async throws(VaultProblem) -> PresenceAnswer<Void> {
+        try await means.bind(Secret(copying: bytes.span), to: name, in: vault, reason: reason)
     }
 
-    private let vault: Vault
-    private let fingerprint: (any FingerprintReader)?
-    private let password: any PasswordCheck
-    private let tpm: (any KeyGuard)?
-    private let patience: Duration
-    private let cost: PassphraseGuard.Cost
-
-    /// `patience` is how long a finger is waited for; `cost` is that of one guess at the password for who has the vault's contents.
-    package init(
-        _ vault: Vault, fingerprint: (any FingerprintReader)?, password: any PasswordCheck, tpm: (any KeyGuard)?,
-        patience: Duration = .seconds(20), cost: PassphraseGuard.Cost = .standard
-    ) {
-        self.vault = vault
-        self.fingerprint = fingerprint
-        self.password = password
-        self.tpm = tpm
-        self.patience = patience
-        self.cost = cost
-    }
-
-    /// Keeps the secret so. The person says his password once; nothing is kept where he does not, or it is wrong.
-    package func bind(
-        _ secret: Secret, to name: ItemName, _ ask: @escaping @Sendable () -> Secret?
-    ) throws(VaultProblem) -> PresenceStep? {
-        switch password.verify(ask) {
-        case .refused: return .retry
-        case .givenUp, .unavailable: return .loginPage
-        case .accepted(let typed):
-            let box = try PresenceBox(secret, for: name, password: PassphraseGuard(cost, ask: { typed }), tpm: tpm)
-            try vault.write(.bytes(Secret(copying: box.bytes.span)), to: name)
-            return nil
+    /// The bytes, once the person has shown that he is there; `reason` is what he reads meanwhile. Throws where the vault cannot be read.
+    /// What is given out is a copy that nobody wipes: for short use.
+    public func bytes(
+        _ name: ItemName, in vault: Vault, reason: String
+    ) async throws(VaultProblem) -> PresenceAnswer<[UInt8]> {
+        switch try await secret(name, in: vault, reason: reason) {
+        case .present(let secret): .present(secret.withExposedBytes { span in span.indices.map { span[$0] } })
+        case .notPresent(let step, let detail): .notPresent(step, detail)
         }
     }
 
-    /// The secret, or what to do now. Throws where the vault cannot be read. Blocks its thread while a person is waited for.
-    package func release(_ name: ItemName, _ ask: @escaping @Sendable () -> Secret?) throws(VaultProblem) -> Answer {
-        guard let item = try vault.read(name).certain() else { return .notPresent(.loginPage, "nothing is kept here") }
-        let bytes = item.contents.secret.withExposedBytes { span in span.indices.map { span[$0] } }
-        guard let box = PresenceBox(bytes, for: name) else { throw .failed("\(name): bound to no presence") }
-        return byFinger(box) ?? byPassword(box, ask)
+    /// Nothing is left of it. Nobody is asked.
+    public func remove(_ name: ItemName, in vault: Vault) async throws(VaultProblem) {
+        try await means.forget(name, in: vault)
     }
 
-    /// Nil where only the password is left.
-    private func byFinger(_ box: PresenceBox) -> Answer? {
-        guard let fingerprint, let tpm, let held = box.underTPM else { return nil }
-        switch fingerprint.verify(within: patience) {
-        case .unavailable: return nil
-        case .noMatch: return .notPresent(.retry, "the finger was not recognised")
-        case .match:
-            // A TPM that was cleared, or a vault from another machine: the password still opens it.
-            guard let key = try? tpm.open(held), let secret = box.open(key) else { return nil }
-            return .present(secret)
-        }
+    package func setSecret(
+        _ secret: Secret, at name: ItemName, in vault: Vault, reason: String
+    ) async throws(VaultProblem) -> PresenceAnswer<Void> {
+        try await means.bind(secret, to: name, in: vault, reason: reason)
     }
 
-    private func byPassword(_ box: PresenceBox, _ ask: @escaping @Sendable () -> Secret?) -> Answer {
-        switch password.verify(ask) {
-        case .refused(let detail): return .notPresent(.retry, detail)
-        case .givenUp: return .notPresent(.loginPage, "no password was given")
-        case .unavailable(let detail): return .notPresent(.loginPage, detail)
-        case .accepted(let typed):
-            guard let key = try? PassphraseGuard(ask: { typed }).open(box.underPassword), let secret = box.open(key)
-            else {
-                return .notPresent(.loginPage, "the machine's password has changed since")
-            }
-            return .present(secret)
-        }
+    package func secret(
+        _ name: ItemName, in vault: Vault, reason: String
+    ) async throws(VaultProblem) -> PresenceAnswer<Secret> {
+        try await means.release(name, from: vault, reason: reason)
     }
+}
+
+/// What came of asking somebody to show that he is there.
+public enum PresenceAnswer<Value: Sendable>: Sendable {
+    /// He is, and this came out.
+    case present(Value)
+    /// He is not: what to do now, and for people, why.
+    case notPresent(PresenceStep, String)
+}
+
+/// What a machine has for it. Waits as long as a person takes.
+package protocol PresenceMeans: Sendable {
+    func bind(
+        _ secret: Secret, to name: ItemName, in vault: Vault, reason: String
+    ) async throws(VaultProblem) -> PresenceAnswer<Void>
+
+    func release(
+        _ name: ItemName, from vault: Vault, reason: String
+    ) async throws(VaultProblem) -> PresenceAnswer<Secret>
+
+    func forget(_ name: ItemName, in vault: Vault) async throws(VaultProblem)
 }

@@ -17,12 +17,14 @@ package enum KeyGuardKind: UInt8, Sendable, CaseIterable {
     case tpm = 1
     case systemdCreds = 2
     case passphrase = 3
+    case keyFile = 4
 
     package var name: String {
         switch self {
         case .tpm: "tpm"
         case .systemdCreds: "systemd-creds"
         case .passphrase: "passphrase"
+        case .keyFile: "key-file"
         }
     }
 }

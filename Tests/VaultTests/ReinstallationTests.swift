@@ -13,14 +13,18 @@ private final class MemoryMark: InstallationMark {
     func write(_ bytes: [UInt8]) throws(VaultProblem) { become(.value(bytes)) }
 }
 
-@Suite struct InstallationTests {
+private func accounts(_ vault: Vault, _ service: String) throws(VaultProblem) -> [String] {
+    try vault.list().filter { $0.service == service }.map(\.account)
+}
+
+@Suite struct ReinstallationTests {
     private func withVault(
-        _ rule: Installation.Rule, _ body: (Vault, MemoryStore, MemoryMark, Installation) throws -> Void
+        _ rule: ReinstallRule, _ body: (Vault, MemoryStore, MemoryMark, Reinstallation) throws -> Void
     ) throws {
         try withFolder { folder throws in
             let (store, mark) = (MemoryStore(), MemoryMark())
             let vault = Vault(store, locks: VaultLocks(folder: folder))
-            let installation = Installation(mark: mark, rule: rule, services: ["app", "app.settings"])
+            let installation = Reinstallation(mark: mark, rule: rule, services: ["app", "app.settings"])
             #expect(try installation.settle(vault) == .firstStart)
             #expect(try installation.settle(vault) == .sameInstallation)
             for (service, account) in [("app", "a"), ("app.settings", "b"), ("another app", "c")] {
@@ -30,14 +34,14 @@ private final class MemoryMark: InstallationMark {
         }
     }
 
-    @Test(arguments: [(Installation.Rule.keep, 0), (.forget, 2)]) func aReinstallationFollowsTheRule(
-        _ rule: Installation.Rule, _ removed: Int
+    @Test(arguments: [(ReinstallRule.keep, 0), (.forget, 2)]) func aReinstallationFollowsTheRule(
+        _ rule: ReinstallRule, _ removed: Int
     ) throws {
         try withVault(rule) { vault, _, mark, installation throws in
             mark.become(.absent)
             #expect(try installation.settle(vault) == .reinstalled(removed: removed))
-            #expect(try vault.accounts(of: "app").count + vault.accounts(of: "app.settings").count == 2 - removed)
-            #expect(try vault.accounts(of: "another app") == ["c"])
+            #expect(try accounts(vault, "app").count + accounts(vault, "app.settings").count == 2 - removed)
+            #expect(try accounts(vault, "another app") == ["c"])
             #expect(try installation.settle(vault) == .sameInstallation)
         }
     }
@@ -61,7 +65,7 @@ private final class MemoryMark: InstallationMark {
             #expect(try installation.settle(vault) == .undecided)
             store.become(.open)
             mark.become(before)
-            #expect(try vault.accounts(of: "app") == ["a"])
+            #expect(try accounts(vault, "app") == ["a"])
         }
     }
 
@@ -69,7 +73,7 @@ private final class MemoryMark: InstallationMark {
         try withVault(.forget) { vault, _, mark, installation throws in
             mark.become(.value([1, 2, 3]))
             #expect(try installation.settle(vault) == .reinstalled(removed: 0))
-            #expect(try vault.accounts(of: "app") == ["a"])
+            #expect(try accounts(vault, "app") == ["a"])
         }
     }
 

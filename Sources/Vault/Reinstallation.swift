@@ -17,12 +17,17 @@ package struct MarkFile: InstallationMark {
     package func write(_ mark: [UInt8]) throws(VaultProblem) { try file.replace(mark) }
 }
 
+/// What becomes of what an earlier installation of the program kept in a place that outlives programs, as keychains and keyrings do.
+public enum ReinstallRule: Sendable {
+    /// Who installs the program again is still signed in.
+    case keep
+    /// Who removes the program is signed out. Forgets nothing while it cannot be told that the program was removed.
+    case forget
+}
+
 /// Tells a program that was installed again from one that was there all along, and does with the earlier one's items what the rule
 /// says. The same mark stands in the vault and in the program's folder; whoever finds it in the vault alone is new here.
-package struct Installation: Sendable {
-    /// What becomes of an earlier installation's items.
-    package enum Rule: Sendable { case keep, forget }
-
+package struct Reinstallation: Sendable {
     package enum Outcome: Sendable, Equatable {
         case firstStart
         case sameInstallation
@@ -36,11 +41,11 @@ package struct Installation: Sendable {
     enum Finding: Equatable { case firstStart, same, vaultIsNew, programIsNew, undecided }
 
     private let mark: any InstallationMark
-    private let rule: Rule
+    private let rule: ReinstallRule
     private let services: [String]
 
     /// `services` are those that belong to this program, and the only ones that are forgotten.
-    package init(mark: any InstallationMark, rule: Rule, services: [String]) {
+    package init(mark: any InstallationMark, rule: ReinstallRule, services: [String]) {
         self.mark = mark
         self.rule = rule
         self.services = services
@@ -50,7 +55,7 @@ package struct Installation: Sendable {
     package func settle(_ vault: Vault) throws(VaultProblem) -> Outcome {
         let name = try ItemName(service: "countersign.installation", account: services.first ?? "program")
         let (inVault, here) = (vault.read(name), mark.read())
-        switch Installation.compare(inVault, here) {
+        switch Reinstallation.compare(inVault, here) {
         case .undecided: return .undecided
         case .same: return .sameInstallation
         case .firstStart:
@@ -67,13 +72,13 @@ package struct Installation: Sendable {
             let isNew = try here.certain() == nil
             let removed = rule == .forget && isNew ? try forget(vault) : 0
             guard let item = try inVault.certain() else { return .undecided }
-            try mark.write(Installation.bytes(item))
+            try mark.write(Reinstallation.bytes(item))
             return .reinstalled(removed: removed)
         }
     }
 
     /// A mark that differs is a folder brought back from a backup: nobody knows which is older, so nothing is forgotten.
-    static func compare(_ inVault: Reading<Item>, _ here: Reading<[UInt8]>) -> Finding {
+    static func compare(_ inVault: Reading<VaultItem>, _ here: Reading<[UInt8]>) -> Finding {
         switch (inVault, here) {
         case (.absent, .absent): .firstStart
         case (.absent, .value): .vaultIsNew
@@ -86,15 +91,15 @@ package struct Installation: Sendable {
     private func forget(_ vault: Vault) throws(VaultProblem) -> Int {
         var removed = 0
         for service in services {
-            for account in try vault.accounts(of: service) {
-                try vault.remove(ItemName(service: service, account: account))
+            for name in try vault.list() where name.service.utf8.elementsEqual(service.utf8) {
+                try vault.erase(name)
                 removed += 1
             }
         }
         return removed
     }
 
-    private static func bytes(_ item: Item) -> [UInt8] {
+    private static func bytes(_ item: VaultItem) -> [UInt8] {
         item.contents.secret.withExposedBytes { span in span.indices.map { span[$0] } }
     }
 }

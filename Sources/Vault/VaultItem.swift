@@ -1,21 +1,35 @@
 import CountersignSeal
 
-/// What an item holds: text, or any bytes. Both are secrets.
-package struct ItemContents: Sendable {
+/// What an item holds: text, or any bytes. Both are secrets: they are not printed, and wiped once nobody holds them.
+public struct ItemContents: Sendable {
     package enum Kind: UInt8, Sendable { case bytes = 0, text = 1 }
 
     package let kind: Kind
     package let secret: Secret
 
+    /// Any bytes. What was given is copied; the copy alone is wiped.
+    public static func bytes(_ bytes: [UInt8]) -> ItemContents { .bytes(Secret(copying: bytes.span)) }
+
+    /// A text. What was given is copied; the copy alone is wiped.
+    public static func text(_ text: String) -> ItemContents {
+        let bytes = Array(text.utf8)
+        return .text(Secret(copying: bytes.span))
+    }
+
     package static func bytes(_ secret: Secret) -> ItemContents { ItemContents(kind: .bytes, secret: secret) }
 
     /// UTF-8.
     package static func text(_ secret: Secret) -> ItemContents { ItemContents(kind: .text, secret: secret) }
+
+    /// Nil where it is not a text.
+    var text: String? { kind == .text ? String(validating: bytes, as: UTF8.self) : nil }
+
+    var bytes: [UInt8] { secret.withExposedBytes { span in span.indices.map { span[$0] } } }
 }
 
 /// Names one writing of one item. Drawn at random for each, not counted: a counter that starts again after the item was removed
 /// would take a writer from the time before for one from the time after.
-package struct ItemVersion: Sendable, Equatable {
+public struct ItemVersion: Sendable, Equatable {
     static let count = 16
 
     let bytes: [UInt8]
@@ -26,9 +40,10 @@ package struct ItemVersion: Sendable, Equatable {
 }
 
 /// An item as it was read.
-package struct Item: Sendable {
+public struct VaultItem: Sendable {
     package let contents: ItemContents
-    package let version: ItemVersion
+    /// Of the writing that was read: what a change expects, so that it is refused where somebody else was faster.
+    public let version: ItemVersion
 
     private static let layout: UInt8 = 1
 
@@ -37,19 +52,25 @@ package struct Item: Sendable {
         self.version = version
     }
 
+    /// Nil where it was written as bytes. A copy that nobody wipes: for short use.
+    public var text: String? { contents.text }
+
+    /// Of a text, its UTF-8. A copy that nobody wipes: for short use.
+    public var bytes: [UInt8] { contents.bytes }
+
     /// Nil where `stored` was not written by ``stored``.
     init?(stored: Secret) {
         let start = 2 + ItemVersion.count
         guard stored.count >= start else { return nil }
         let head = stored.withExposedBytes { bytes in (0..<start).map { bytes[$0] } }
-        guard head[0] == Item.layout, let kind = ItemContents.Kind(rawValue: head[1]) else { return nil }
+        guard head[0] == VaultItem.layout, let kind = ItemContents.Kind(rawValue: head[1]) else { return nil }
         contents = ItemContents(kind: kind, secret: stored.part(start..<stored.count))
         version = ItemVersion(bytes: Array(head[2...]))
     }
 
     /// What a back end keeps: `1 ‖ kind (1) ‖ version (16) ‖ contents`.
     var stored: Secret {
-        let head = [Item.layout, contents.kind.rawValue] + version.bytes
+        let head = [VaultItem.layout, contents.kind.rawValue] + version.bytes
         return Secret(joining: [Secret(copying: head.span), contents.secret])
     }
 }
