@@ -56,7 +56,7 @@ extension LegacyAccount {
             if try reread().kept.session == nil { throw .notSignedIn }
             return
         }
-        stand(.active(account: replacement.account))
+        stand(.active(replacement))
     }
 
     private func renewed(

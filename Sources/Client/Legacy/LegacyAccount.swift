@@ -46,6 +46,8 @@ package actor LegacyAccount {
         } catch {
             throw .notSignable("\(error)")
         }
+        // A vault that cannot be read is found out before the password goes anywhere.
+        _ = try known()
         let before = logOuts
         let lease = try await store.lease()
         defer { lease.release() }
@@ -56,14 +58,14 @@ package actor LegacyAccount {
             throw heeded(error)
         }
         guard logOuts == before else { throw .notSignedIn }
-        var kept = try reread().kept
+        var kept = try known().kept
         kept.session = session
         switch remembering {
         case .nothing: kept.remembered = nil
         case .whatSignsIn: kept.remembered = RememberedSignIn(account: name, rung: door.rung, value: value)
         }
         try write(kept, expecting: .anything)
-        stand(.active(account: name))
+        stand(.active(session))
     }
 
     /// Goes on with a session that the app's version before this one began, out of its own keychain. Where something is kept here, that
@@ -71,19 +73,20 @@ package actor LegacyAccount {
     package func adopt(_ session: LegacySession) throws(LegacyProblem) {
         var kept = LegacyKept()
         kept.session = session
-        if try write(kept, expecting: .absent) { stand(.active(account: session.account)) }
+        if try write(kept, expecting: .absent) { stand(.active(session)) }
     }
 
     /// What a launch begins with: who was signed in is so again. A token that ran out by the device's clock is renewed, and what is
     /// remembered signs in; being offline ends nothing. Lifts the stop for an update: who asks again has handled it.
+    @discardableResult
     package func resume() async throws(LegacyProblem) -> LegacyStanding {
         let kept = try reread().kept
         guard let session = kept.session else {
-            stand(.signedOut(.nobodyWas))
+            if case .updateRequired? = standing { stand(.signedOut(.nobodyWas)) }
             if kept.remembered != nil { try await renew(leaving: nil) }
             return standing ?? .signedOut(.nobodyWas)
         }
-        stand(.active(account: session.account))
+        stand(.active(session))
         if let expires = session.expires, expires <= exchange.time {
             do {
                 try await renew(leaving: session)
@@ -92,7 +95,7 @@ package actor LegacyAccount {
                 if case .vault = error { throw error }
             }
         }
-        return standing ?? .active(account: session.account)
+        return standing ?? .active(session)
     }
 
     /// Forgets all that is kept here. Legacy servers have no route for it: their session ends with the next login, or runs out.
@@ -147,10 +150,19 @@ package actor LegacyAccount {
 
     /// Finds out what another process did, too.
     func reread() throws(LegacyProblem) -> LegacyStore.Found {
-        let now = try store.read()
+        let now: LegacyStore.Found
+        do {
+            now = try store.read()
+        } catch {
+            if case .vault(let problem) = error { stand(.unreadable(problem)) }
+            throw error
+        }
         found = now
-        if case .active(let account)? = standing, account != now.kept.session?.account {
-            stand(now.kept.session.map { .active(account: $0.account) } ?? .signedOut(.byUser))
+        switch (standing, now.kept.session) {
+        case (.updateRequired, _), (.signedOut, nil): break
+        case (.active, nil): stand(.signedOut(.byUser))
+        case (_, nil): stand(.signedOut(.nobodyWas))
+        case (_, let session?): stand(.active(session))
         }
         return now
     }
@@ -169,6 +181,16 @@ package actor LegacyAccount {
         guard standing != new else { return }
         standing = new
         announce(new)
+    }
+}
+
+extension LegacyStanding {
+    static func active(_ session: LegacySession) -> LegacyStanding {
+        .active(account: session.account, userID: session.userID)
+    }
+
+    fileprivate static func unreadable(_ problem: CountersignVault.VaultProblem) -> LegacyStanding {
+        if case .locked = problem { .locked } else { .unavailable }
     }
 }
 

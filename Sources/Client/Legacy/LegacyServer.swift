@@ -36,6 +36,17 @@ package struct LegacyServer: Sendable {
         self.channel = channel
     }
 
+    /// What cannot be done at all: a scheme that does not sign what it would be given. Nil where nothing is.
+    package var flaw: String? {
+        if let login, case .likeRequests = login.signing, signing.name == .authV4, login.rung.door != .query {
+            return "auth-v4 signs no forms: a login that is one goes unsigned, or as plain-get"
+        }
+        if case .formParameters = tokens.place, signing.name != .formMD5 {
+            return "userId and token are parameters of form-md5 alone"
+        }
+        return nil
+    }
+
     /// Throws where a password or a token must not go to this server.
     func requireBearerSecretsAllowed() throws(LegacyProblem) {
         switch (transport, channel, bearerSecrets) {

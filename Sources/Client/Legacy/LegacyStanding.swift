@@ -1,7 +1,11 @@
 /// Who is signed in at a legacy server, as far as is known here.
 package enum LegacyStanding: Sendable, Equatable {
     case signedOut(LegacyEnd)
-    case active(account: String)
+    case active(account: String, userID: Int64)
+    /// The vault opens when the device does.
+    case locked
+    /// What is kept cannot be read now: nothing is concluded from it.
+    case unavailable
     /// Nothing is sent until ``LegacyAccount/resume()``; the link is where the new version is.
     case updateRequired(String?)
 }

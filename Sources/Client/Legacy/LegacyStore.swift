@@ -46,7 +46,7 @@ package struct LegacyStore: Sendable {
     ) throws(LegacyProblem) -> Found? {
         do throws(CountersignVault.VaultProblem) {
             guard !kept.isEmpty else {
-                try vault.remove(name, expecting: expectation)
+                try vault.erase(name, expecting: expectation)
                 return Found(kept: kept)
             }
             let version = try vault.write(.bytes(kept.vaultContents), to: name, expecting: expectation)

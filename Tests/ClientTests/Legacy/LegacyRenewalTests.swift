@@ -27,7 +27,7 @@ import Testing
         let world = try LegacyWorld()
         try await world.logIn()
         let other = try world.another()
-        #expect(try await other.resume() == .active(account: "anna"))
+        #expect(try await other.resume() == .active(account: "anna", userID: 7))
         world.server.expire()
         let gate = OldServer.Gate("/login/token.php")
         world.server.change { $0.hold = gate }
@@ -141,7 +141,7 @@ import Testing
         try await world.logIn()
         gate.open()
         #expect(try await answer.value == #"{"done":"{}"}"#)
-        #expect(world.said.last == .active(account: "anna"))
+        #expect(world.said.last == .active(account: "anna", userID: 7))
     }
 
     @Test("a retired version is told so, and sends nothing any more until the app goes on")
@@ -163,7 +163,7 @@ import Testing
         #expect(await problem { try await world.logIn() } != nil)
         #expect(world.server.state.withLock { $0.seen.count } == count)
         world.server.change { $0.isRetired = false }
-        #expect(try await world.account.resume() == .active(account: "anna"))
+        #expect(try await world.account.resume() == .active(account: "anna", userID: 7))
         #expect(try await world.post() == #"{"done":"{}"}"#)
     }
 
@@ -184,7 +184,7 @@ import Testing
             guard case .transport(let problem)? = $0 as? LegacyProblem else { return false }
             return problem.fate == .notSent
         }
-        #expect(world.said.last == .active(account: "anna"))
+        #expect(world.said.last == .active(account: "anna", userID: 7))
         world.server.change { $0.isOffline = false }
         #expect(try await world.post() == #"{"done":"{}"}"#)
     }

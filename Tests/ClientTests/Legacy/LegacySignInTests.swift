@@ -26,7 +26,7 @@ import Testing
         let seen = try #require(world.server.seen(rung.door.path).first)
         #expect(seen.method == rung.door.method)
         #expect(seen.form["password"] == value)
-        #expect(world.said.all == [.active(account: "anna")])
+        #expect(world.said.all == [.signedOut(.nobodyWas), .active(account: "anna", userID: 7)])
         #expect(try await world.post("{\"n\":1}") == #"{"done":"{\"n\":1}"}"#)
     }
 
@@ -100,10 +100,10 @@ import Testing
         #expect(world.server.seen("/login/login.php").count == 2, "the other device's session stays")
         guard case .signedOut(.ended)? = world.said.last else { return #expect(Bool(false), "\(world.said.all)") }
 
-        #expect(try await world.account.resume() == .active(account: "anna"))
+        #expect(try await world.account.resume() == .active(account: "anna", userID: 7))
         #expect(world.server.seen("/login/login.php").count == 3)
         try await world.account.logOut()
-        #expect(try await world.account.resume() == .signedOut(.nobodyWas))
+        #expect(try await world.account.resume() == .signedOut(.byUser))
         #expect(world.items.contents.isEmpty)
     }
 
@@ -128,7 +128,7 @@ import Testing
         #expect(try await world.kept().session?.account == "anna")
         try await world.account.logOut()
         try await world.account.adopt(old)
-        #expect(world.said.last == .active(account: "berta"))
+        #expect(world.said.last == .active(account: "berta", userID: 8))
     }
 
     @Test("a launch finds who was signed in; a locked vault is not an empty one")
@@ -136,12 +136,12 @@ import Testing
         let world = try LegacyWorld()
         #expect(try await world.account.resume() == .signedOut(.nobodyWas))
         try await world.logIn()
-        #expect(try await world.another().resume() == .active(account: "anna"))
+        #expect(try await world.another().resume() == .active(account: "anna", userID: 7))
         world.items.lock(true)
         let later = try world.another()
         #expect(await problem { try await later.resume() } == "vault")
         world.items.lock(false)
-        #expect(try await later.resume() == .active(account: "anna"))
+        #expect(try await later.resume() == .active(account: "anna", userID: 7))
     }
 
     @Test("a token that ran out is renewed at the launch, and being offline ends nothing")
@@ -150,11 +150,11 @@ import Testing
         try await world.logIn()
         world.advance(7200)
         world.server.change { $0.isOffline = true }
-        #expect(try await world.another().resume() == .active(account: "anna"))
+        #expect(try await world.another().resume() == .active(account: "anna", userID: 7))
         world.server.change { $0.isOffline = false }
-        #expect(try await world.another().resume() == .active(account: "anna"))
+        #expect(try await world.another().resume() == .active(account: "anna", userID: 7))
         #expect(world.server.seen("/login/token.php").count == 1)
-        #expect(try await world.another().resume() == .active(account: "anna"))
+        #expect(try await world.another().resume() == .active(account: "anna", userID: 7))
         #expect(world.server.seen("/login/token.php").count == 1, "it is good for two hours more")
     }
 }
