@@ -66,11 +66,11 @@ let package = Package(
         module(
             "Client",
             [
-                "CountersignVault", "CountersignHandshake", "CountersignOpaque", "CountersignSchemes",
-                "CountersignSeal",
+                "CountersignHandshake", "CountersignOpaque", "CountersignSchemes", "CountersignSeal",
+                "CountersignVault",
                 "CountersignWire",
             ]),
-        // What a device keeps, and what it gives only to who is there. Nothing uses it yet but its tests.
+        // What a device keeps, and what it gives only to who is there.
         module("Vault", ["CountersignSeal", "CountersignWire", "CPAM", "CSecret", "CTPM"]),
         // Whom to take for a server: policies, pins and manifests. No TLS library, no network.
         module("Trust", ["CountersignSeal", "CountersignWire"]),
@@ -102,7 +102,7 @@ let package = Package(
                 "CountersignServer", "CountersignAuthority", "CountersignClient", "CountersignGate",
                 "CountersignHandshake",
                 "CountersignOpaque", "CountersignSchemes", "CountersignSeal", "CountersignSQLite", "CountersignHTTP",
-                "CountersignTransport", "CountersignTrust", "CountersignWire",
+                "CountersignTransport", "CountersignTrust", "CountersignVault", "CountersignWire",
             ],
             path: "Sources/CLI", swiftSettings: settings),
 
@@ -124,7 +124,8 @@ let package = Package(
         tests(
             "Client",
             [
-                "CountersignVault", "CountersignHandshake", "CountersignOpaque", "CountersignSchemes", "CountersignSeal",
+                "CountersignHandshake", "CountersignOpaque", "CountersignSchemes", "CountersignSeal",
+                "CountersignVault",
                 "CountersignWire",
             ]),
         tests("Trust", ["CountersignTestKit", "CountersignSeal", "CountersignWire"]),

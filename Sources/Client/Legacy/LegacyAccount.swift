@@ -170,7 +170,7 @@ package actor LegacyAccount {
     /// False, and nothing done, where somebody else was faster.
     @discardableResult
     func write(
-        _ kept: LegacyKept, expecting expectation: CountersignVault.Vault.Expectation
+        _ kept: LegacyKept, expecting expectation: Vault.Expectation
     ) throws(LegacyProblem) -> Bool {
         guard let written = try store.write(kept, expecting: expectation) else { return false }
         found = written
@@ -189,7 +189,7 @@ extension LegacyStanding {
         .active(account: session.account, userID: session.userID)
     }
 
-    fileprivate static func unreadable(_ problem: CountersignVault.VaultProblem) -> LegacyStanding {
+    fileprivate static func unreadable(_ problem: VaultProblem) -> LegacyStanding {
         if case .locked = problem { .locked } else { .unavailable }
     }
 }

@@ -6,7 +6,7 @@ package struct LegacyKept: Sendable {
     package var session: LegacySession?
     package var remembered: RememberedSignIn?
     /// What a newer build keeps beside it.
-    var others = VaultParts()
+    var others = StateParts()
 
     package init() {}
 
@@ -72,7 +72,7 @@ private enum Tag {
 extension LegacyKept {
     /// Nil where it is not what ``vaultContents`` wrote: then it is unreadable, and by no means empty.
     init?(_ contents: Secret) {
-        guard let parts = VaultParts(contents) else { return nil }
+        guard let parts = StateParts(contents) else { return nil }
         others = parts.unknown(Tag.known, in: 0...255)
         if let account = parts.text(Tag.account) {
             guard let userID = parts.number(Tag.userID) else { return nil }

@@ -21,5 +21,5 @@ package enum LegacyProblem: Error, Sendable {
     case certificateNotPinned
     /// A secret would go out in the clear. Nothing was sent.
     case notOverTLS
-    case vault(CountersignVault.VaultProblem)
+    case vault(VaultProblem)
 }

@@ -3,10 +3,10 @@ import CountersignVault
 /// Where a legacy client's state lies. Whoever changes it names the version that he read, so that what comes late finds out that it
 /// does.
 package struct LegacyStore: Sendable {
-    private let vault: CountersignVault.Vault
+    private let vault: Vault
     private let name: ItemName
 
-    package init(_ vault: CountersignVault.Vault, _ name: ItemName) {
+    package init(_ vault: Vault, _ name: ItemName) {
         self.vault = vault
         self.name = name
     }
@@ -16,7 +16,7 @@ package struct LegacyStore: Sendable {
         /// Nil where nothing is kept.
         var version: ItemVersion?
 
-        var expectation: CountersignVault.Vault.Expectation { version.map { .version($0) } ?? .absent }
+        var expectation: Vault.Expectation { version.map { .version($0) } ?? .absent }
     }
 
     /// Waits a little longer than an exchange under the lease takes at most.
@@ -29,7 +29,7 @@ package struct LegacyStore: Sendable {
     }
 
     func read() throws(LegacyProblem) -> Found {
-        do throws(CountersignVault.VaultProblem) {
+        do throws(VaultProblem) {
             guard let item = try vault.read(name).certain() else { return Found(kept: LegacyKept()) }
             guard let kept = LegacyKept(item.contents.secret) else {
                 throw .failed("\(name): holds what this build cannot read")
@@ -42,9 +42,9 @@ package struct LegacyStore: Sendable {
 
     /// Durable once it returns. Nil, and nothing done, where somebody else was faster. Nothing is left of what is empty.
     func write(
-        _ kept: LegacyKept, expecting expectation: CountersignVault.Vault.Expectation
+        _ kept: LegacyKept, expecting expectation: Vault.Expectation
     ) throws(LegacyProblem) -> Found? {
-        do throws(CountersignVault.VaultProblem) {
+        do throws(VaultProblem) {
             guard !kept.isEmpty else {
                 try vault.erase(name, expecting: expectation)
                 return Found(kept: kept)

@@ -42,7 +42,7 @@ import Testing
         "a password goes nowhere that was not named for it",
         arguments: [
             (
-                Request.Transport.tls, CountersignClient.Installation.Channel.open,
+                Request.Transport.tls, Installation.Channel.open,
                 LegacyServer.BearerSecrets.onlyToThePinnedCertificate,
                 false
             ),
@@ -52,7 +52,7 @@ import Testing
             (.plain, .open, .inTheClearToWhoeverListens, true),
         ])
     func bearerSecrets(
-        _ transport: Request.Transport, _ channel: CountersignClient.Installation.Channel,
+        _ transport: Request.Transport, _ channel: Installation.Channel,
         _ rule: LegacyServer.BearerSecrets,
         _ isSent: Bool
     ) async throws {

@@ -49,7 +49,7 @@ final class LegacyWorld: Sendable {
         _ legacy: LegacyServer, _ server: OldServer, _ items: LegacyItems, _ folder: String, _ moment: Moment,
         _ remembering: LegacyAccount.Remembering, _ said: Said
     ) throws -> LegacyAccount {
-        let vault = CountersignVault.Vault(items, locks: VaultLocks(folder: folder))
+        let vault = Vault(items, locks: VaultLocks(folder: folder))
         let store = LegacyStore(vault, try ItemName(service: "legacy", account: "session"))
         let exchange = LegacyExchange(legacy, server, now: { moment.now }, random: SystemRandom())
         return LegacyAccount(exchange, store, remembering: remembering) { said.add($0) }
@@ -105,14 +105,14 @@ final class LegacyItems: ItemStore {
         return items.withLock { $0[name] }.map { .value($0) } ?? .absent
     }
 
-    func names() throws(CountersignVault.VaultProblem) -> [ItemName] { items.withLock { Array($0.keys) } }
+    func names() throws(VaultProblem) -> [ItemName] { items.withLock { Array($0.keys) } }
 
-    func put(_ bytes: Secret, at name: ItemName) throws(CountersignVault.VaultProblem) {
+    func put(_ bytes: Secret, at name: ItemName) throws(VaultProblem) {
         if lock.withLock({ $0 }) { throw .locked("test") }
         items.withLock { $0[name] = bytes }
     }
 
-    func remove(_ name: ItemName) throws(CountersignVault.VaultProblem) {
+    func remove(_ name: ItemName) throws(VaultProblem) {
         if lock.withLock({ $0 }) { throw .locked("test") }
         items.withLock { _ = $0.removeValue(forKey: name) }
     }
