@@ -59,7 +59,7 @@ extension OutgoingRequest {
 
     /// What is wrong with it; nil where nothing is. A line break in a value would be a second field, or a second request.
     /// Source: RFC 9110 §5.5, §5.6.2; RFC 9112 §3.
-    var flaw: String? {
+    package var flaw: String? {
         guard OutgoingRequest.isToken(method) else { return "method: expected a token" }
         if method == "HEAD" || method == "CONNECT" || method == "TRACE" {
             guard method == "HEAD", case .none = body else {
