@@ -105,7 +105,7 @@ let package = Package(
                 "CountersignServer", "CountersignAuthority", "CountersignClient", "CountersignGate",
                 "CountersignHandshake",
                 "CountersignOpaque", "CountersignSchemes", "CountersignSeal", "CountersignSQLite", "CountersignHTTP",
-                "CountersignWire", "CCurl", "CCrypto",
+                "CountersignTransport", "CountersignTrust", "CountersignWire",
             ],
             path: "Sources/CLI", swiftSettings: settings),
 
@@ -174,7 +174,7 @@ let package = Package(
             name: "CLITests",
             dependencies: [
                 "CountersignCLI", "CountersignClient", "CountersignHandshake", "CountersignSchemes", "CountersignSeal",
-                "CountersignWire",
+                "CountersignTransport", "CountersignTrust", "CountersignWire",
             ],
             path: "Tests/CLITests", swiftSettings: settings),
     ],

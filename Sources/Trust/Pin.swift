@@ -47,6 +47,12 @@ public struct PinSet: Sendable, Hashable {
         self.backups = backups
     }
 
+    /// For whoever can name another key at any time, as people at a command line can and apps cannot.
+    package init(withoutBackup pins: [Pin]) throws(TrustProblem) {
+        guard !pins.isEmpty else { throw TrustProblem("pins: expected at least one") }
+        (self.pins, backups) = (pins, [])
+    }
+
     /// All of them: a backup counts as much as a pin.
     public var all: [Pin] { pins + backups }
 }

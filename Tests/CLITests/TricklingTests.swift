@@ -1,4 +1,6 @@
 import CountersignClient
+import CountersignSchemes
+import CountersignTransport
 import CountersignWire
 import Glibc
 import Testing
@@ -9,11 +11,12 @@ import Testing
 @Suite struct TricklingTests {
     @Test func anAnswerThatTricklesIsNotWaitedForForever() async throws {
         let server = try TricklingServer()
-        let (origin, _) = try Origin.split("http://127.0.0.1:\(server.port)")
-        var transport = CurlTransport(origin: origin, trust: Transfer.Trust(pins: [], certificates: nil))
-        transport.patience = 600
+        let profile = Profile(
+            url: "http://127.0.0.1:\(server.port)", keyID: try #require(.init("r_1")), scheme: .messageSignatures)
+        let line = try ServerLine(profile, .within(.milliseconds(600)))
+        let transport = ServerTransport(line: line)
         let began = DeviceTime().milliseconds
-        let draft = Draft(method: "POST", target: Array("/countersign/v1/token".utf8), authority: origin.authority)
+        let draft = Draft(method: "POST", target: Array("/countersign/v1/token".utf8), authority: line.origin.authority)
         do {
             _ = try await transport.send(draft)
             Issue.record("it ended")
@@ -29,9 +32,7 @@ import Testing
 
     /// Four exchanges, each as slow as may be, are over before who waits for the vault gives up.
     @Test func whoWaitsForTheVaultWaitsLonger() throws {
-        let (origin, _) = try Origin.split("http://127.0.0.1:1")
-        let transport = CurlTransport(origin: origin, trust: Transfer.Trust(pins: [], certificates: nil))
-        #expect(4 * (transport.patience / 1_000 + 5) < SealedFile.standardPatience)
+        #expect((ServerTransport.patience + .seconds(5)) * 4 < .seconds(SealedFile.standardPatience))
     }
 }
 

@@ -11,6 +11,7 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
+from backend import Backend
 from gateway import run
 
 WRONG_PIN = "sha256/" + "A" * 43 + "="
@@ -68,6 +69,27 @@ def test_a_body_a_method_and_a_header(client, tmp_path):
     assert done.returncode == 0, done.err
     assert done.out.startswith("HTTP/1.1 200")
     assert json.loads(done.out.replace("\r", "").split("\n\n", 1)[1])["method"] == "PUT"
+
+
+def test_a_head_is_shown_in_its_order(client, tmp_path):
+    def answer(_, sock):
+        sock.sendall(b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"
+                     b"HTTP/1.1 418 I'm a teapot\r\nX-One: a\r\nx-two:  b \r\nX-ONE: \xff\r\nContent-Length: 2\r\n\r\nhi")
+
+    with Backend(answer) as server:
+        done = run("profile", "add", tmp_path / "p", "--url", server.url, "--key-id", "r_1", "--secret-stdin", stdin="s")
+        assert done.returncode == 0, done.err
+        done = run("request", "--profile", tmp_path / "p", "-i", "/")
+    assert done.returncode == 1
+    # The reason means nothing, and is the usual one or none.
+    assert done.stdout == b"HTTP/1.1 418 \r\nX-One: a\r\nx-two: b\r\nX-ONE: \xff\r\nContent-Length: 2\r\n\r\nhi"
+
+
+@pytest.mark.parametrize("field", ["Host: a", "Content-Length: 1", "Transfer-Encoding: chunked", "Connection: close", "TE: x"])
+def test_a_field_that_follows_from_the_rest_cannot_be_given(client, field):
+    client.add("p", pin_of(client.shared))
+    done = client.run("request", "--profile", "p", "--dry-run", "-H", field, "/")
+    assert done.returncode == 2 and field.split(":")[0] in done.err, done.err
 
 
 def test_a_refusal_is_exit_1(client):

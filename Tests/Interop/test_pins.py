@@ -61,6 +61,8 @@ SELF = Identity("self")
 SELF_ELSEWHERE = Identity("self, for another address", address="127.0.0.2")
 SELF_EXPIRED = Identity("self, long ago", end=NOW - DAY)
 STRANGER = Identity("stranger")
+MIDDLE = Identity("authority between", AUTHORITY, is_authority=True)
+BELOW = Identity("issued below it", MIDDLE)
 
 # (server, pins, authorities in --ca, goes on?)
 TABLE = {
@@ -79,6 +81,10 @@ TABLE = {
     "issued, pinned, by an authority that is not trusted": (ISSUED, [ISSUED], None, False),
     "issued, the authority pinned but not trusted": (ISSUED, [AUTHORITY], None, False),
     "issued, pinned, for another address": (ELSEWHERE, [ELSEWHERE], AUTHORITY, False),
+    "issued, it alone in --ca": (ISSUED, [], ISSUED, True),
+    "issued, the authority between alone in --ca": (BELOW, [], MIDDLE, True),
+    "issued, pinned, the authority between alone in --ca": (BELOW, [BELOW], MIDDLE, True),
+    "issued, the authority between not shown": (BELOW, [BELOW], AUTHORITY, False),
     "issued, pinned, expired": (EXPIRED, [EXPIRED], AUTHORITY, False),
 }
 
@@ -130,3 +136,12 @@ def test_whom_the_client_goes_on_with(case, tmp_path):
         assert done.returncode == 3, done.out
         assert server.read == b""
         assert "nothing was sent" in done.err
+
+
+@pytest.mark.parametrize("text", [b"", b"not a certificate\n", AUTHORITY.pem[:200]], ids=["empty", "other text", "cut"])
+def test_authorities_that_are_none_are_told_at_once(tmp_path, text):
+    (tmp_path / "ca.pem").write_bytes(text)
+    added = run("profile", "add", f"{tmp_path}/profile", "--url", "https://127.0.0.1:1", "--key-id", "r_1", "--secret-stdin",
+                "--ca", tmp_path / "ca.pem", stdin="not a secret\n")
+    assert added.returncode == 1 and "ca.pem" in added.err
+    assert not (tmp_path / "profile").exists()

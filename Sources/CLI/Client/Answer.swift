@@ -1,9 +1,13 @@
+import CountersignHTTP
+import CountersignTransport
 import CountersignWire
 
 /// Shows an answer: as it comes, or whole, as JSON.
 final class Answer {
     private let run: Invocation
-    private var head: [UInt8] = []
+    /// 0 till there is one.
+    private(set) var status = 0
+    private var fields: [HTTPField] = []
     /// All of the body for JSON; otherwise its beginning.
     private var body: [UInt8] = []
 
@@ -39,13 +43,34 @@ final class Answer {
 
     private var isJSON: Bool { run.arguments.has("json") }
 
-    func take(head bytes: [UInt8]) throws(Fault) {
-        head = bytes
-        isHeld = showing == .refusalsLast && AnswerHead.status(head) >= 400
-        if !isHeld, !isJSON, run.arguments.has("include") { try show(bytes) }
+    /// Takes all of an answer, and shows it on the way.
+    nonisolated(nonsending) func take(_ incoming: IncomingResponse, from origin: Origin) async throws(Fault) {
+        (status, fields) = (incoming.status, incoming.fields)
+        isHeld = showing == .refusalsLast && status >= 400
+        if !isHeld, !isJSON, run.arguments.has("include") { try show(head) }
+        var pieces = incoming.body.makeAsyncIterator()
+        while let piece = try await next(&pieces, origin) { try take(body: piece) }
     }
 
-    func take(body bytes: [UInt8]) throws(Fault) {
+    nonisolated(nonsending) private func next(
+        _ pieces: inout ResponseBody.Iterator, _ origin: Origin
+    ) async throws(Fault) -> [UInt8]? {
+        do throws(TransportError) {
+            return try await pieces.next()
+        } catch {
+            throw error.fault(origin)
+        }
+    }
+
+    /// As it came, but for the reason, which means nothing and is the usual one. Source: RFC 9112 §4.
+    private var head: [UInt8] {
+        let reason = ReasonPhrase.of(status).map { "\($0)" } ?? ""
+        var head = Array("HTTP/1.1 \(status) \(reason)\r\n".utf8)
+        for field in fields { head += Array("\(field.name): ".utf8) + field.value + Array("\r\n".utf8) }
+        return head + Array("\r\n".utf8)
+    }
+
+    private func take(body bytes: [UInt8]) throws(Fault) {
         if isJSON || isHeld {
             guard body.count + bytes.count <= Answer.most else {
                 throw Fault(.failed, "the answer is over \(Answer.most) bytes; without --json it has no bound")
@@ -64,12 +89,12 @@ final class Answer {
     }
 
     /// As a signature sees it; nil where the body was too long to be kept.
-    func response(_ status: Int) -> Response? {
+    var response: Response? {
         guard isWhole else { return nil }
-        return Response(status: status, fields: AnswerHead.fields(head), body: body)
+        return Response(status: status, fields: fields.map(Draft.Field.init), body: body)
     }
 
-    func finish(_ status: Int) throws(Fault) {
+    func finish() throws(Fault) {
         guard isJSON else {
             if isHeld {
                 if run.arguments.has("include") { try show(head) }
@@ -80,11 +105,8 @@ final class Answer {
             if run.console.isTerminal, isWhole, let last = body.last, last != 0x0A { try run.console.print("") }
             return
         }
-        let lines = String(decoding: head, as: UTF8.self).split(separator: "\r\n").dropFirst()
-        let fields = lines.map { line -> JSONValue in
-            let parts = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-            let value = parts.count > 1 ? parts[1].drop { $0 == " " } : ""
-            return ["name": .string(String(parts[0])), "value": .string(String(value))]
+        let fields = fields.map { field -> JSONValue in
+            ["name": .string(field.name), "value": .string(String(decoding: field.value, as: UTF8.self))]
         }
         let body = body
         let json: JSONValue = [
@@ -99,27 +121,5 @@ final class Answer {
     var isLegacyError: Bool {
         guard let document = try? JSONReader.read(body) else { return false }
         return document.root["err"]?["code"] != nil
-    }
-}
-
-/// The head of an answer, as libcurl hands it over.
-enum AnswerHead {
-    /// 0 where there is none.
-    static func status(_ head: [UInt8]) -> Int {
-        let words = String(decoding: head.prefix(32), as: UTF8.self).split(separator: " ")
-        return words.count > 1 ? Int(words[1].prefix(3)) ?? 0 : 0
-    }
-
-    static func fields(_ head: [UInt8]) -> [Draft.Field] {
-        String(decoding: head, as: UTF8.self).split(separator: "\r\n").dropFirst().compactMap { line in
-            guard let colon = line.firstIndex(of: ":") else { return nil }
-            return Draft.Field(String(line[..<colon]), trimmed(line[line.index(after: colon)...]))
-        }
-    }
-
-    private static func trimmed(_ text: Substring) -> String {
-        var text = text.drop { $0 == " " || $0 == "\t" }
-        while text.last == " " || text.last == "\t" { text.removeLast() }
-        return String(text)
     }
 }

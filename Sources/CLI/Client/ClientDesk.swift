@@ -2,6 +2,7 @@ import CountersignClient
 import CountersignSchemes
 import CountersignSeal
 import CountersignServer
+import CountersignTransport
 import CountersignWire
 
 /// What the client's commands work with: the profile, its vault and its server.
@@ -54,10 +55,9 @@ struct ClientDesk: Sendable {
             }
         }
         self.installation = installation
+        let line = try ServerLine(profile, shown == nil ? .within(ServerTransport.patience) : .whileItMoves)
         surroundings = Surroundings(
-            transport: CurlTransport(
-                origin: origin, trust: Transfer.Trust(pins: profile.pins, certificates: profile.certificates),
-                shown: shown),
+            transport: ServerTransport(line: line, shown: shown),
             vault: SealedFile(folder.vault), time: DeviceTime(), random: SystemRandom())
     }
 

@@ -1,6 +1,8 @@
 import CountersignClient
 import CountersignSchemes
 import CountersignSeal
+import CountersignTransport
+import CountersignTrust
 import CountersignWire
 
 /// What a client knows about one server: where it is, whom to trust there, and the key of the app version it plays.
@@ -71,7 +73,7 @@ extension Profile {
             timezoneOffset = seconds
         }
         for element in document.root["pins"]?.elements ?? [] {
-            guard let pin = element.string.flatMap(Pin.init) else {
+            guard let pin = try? Pin(element.string ?? "") else {
                 throw Fault(.failed, "\(path): pins: expected sha256/ and 44 characters of Base64")
             }
             pins.append(pin)

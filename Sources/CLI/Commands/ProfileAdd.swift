@@ -2,6 +2,8 @@ import CountersignGate
 import CountersignAuthority
 import CountersignClient
 import CountersignSchemes
+import CountersignTransport
+import CountersignTrust
 import CountersignWire
 import Glibc
 
@@ -62,7 +64,7 @@ extension Command {
         }
         let keyID = try run.keyID(run.requiredOption("key-id"), at: "--key-id")
         var profile = Profile(url: origin.description, keyID: keyID, scheme: try run.schemeName())
-        for text in run.arguments.values("pin") { profile.pins.append(try Pin(argument: text)) }
+        for text in run.arguments.values("pin") { profile.pins.append(try pin(text)) }
         profile.algorithm = try run.algorithm()
         if let text = run.arguments.value("authority-key") { profile.authorityKey = try Profile.authorityKey(text) }
         profile.app = run.arguments.value("app")
@@ -86,7 +88,16 @@ extension Command {
             guard let absolute = realpath(file, nil) else { throw SystemProblem.fault("--ca \(file)", .usage) }
             defer { free(absolute) }
             profile.certificates = String(cString: absolute)
+            _ = try profile.authorities()
         }
         return profile
+    }
+
+    private static func pin(_ text: String) throws(Fault) -> Pin {
+        do {
+            return try Pin(text)
+        } catch {
+            throw Fault(.usage, "--pin: \(error)")
+        }
     }
 }

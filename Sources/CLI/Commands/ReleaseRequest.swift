@@ -13,7 +13,7 @@ struct ReleaseRequest: Sendable {
             try await ReleaseCalls(installation, surroundings).send(draft)
         }
         guard let last = shown.last else { throw Fault(.failed, "no answer was taken") }
-        try last.answer.finish(last.status)
+        try last.finish()
         UpdateHint.show(answered.response, run)
         let offset = try desk.state().clockOffset
         if offset != before {

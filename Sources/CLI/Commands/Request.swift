@@ -1,6 +1,7 @@
 import CountersignClient
 import CountersignSchemes
 import CountersignSeal
+import CountersignTransport
 import CountersignWire
 
 extension Command {
@@ -50,23 +51,28 @@ extension Command {
         Signing.setScope(of: &credentials, run)
         try Signing.sign(&draft, scheme, credentials, at: run.now + clockOffset, nonce: Nonce.make(for: scheme))
         if run.arguments.has("dry-run") { return try show(draft, run) }
-        let trust = Transfer.Trust(pins: profile.pins, certificates: profile.certificates)
-        let answer = Answer(run, scheme == .messageSignatures ? .toVerify : .beginning)
-        let status: Int
-        do throws(Transfer.Failure) {
-            status = try Transfer.run(
-                draft, to: origin, trust: trust,
-                into: Transfer.Receiver(
-                    head: { (bytes) throws(Fault) in try answer.take(head: bytes) },
-                    body: { (bytes) throws(Fault) in try answer.take(body: bytes) }))
-        } catch {
-            throw error.fault
-        }
-        try answer.finish(status)
-        if scheme == .messageSignatures, try !isOurs(answer.response(status), to: draft, profile, run) {
+        let line = try ServerLine(profile, .whileItMoves)
+        let shown = ShownAnswer { Answer(run, scheme == .messageSignatures ? .toVerify : .beginning) }
+        let signed = draft
+        try Waiting.run { () async throws(Fault) in try await exchange(signed, line, shown) }
+        guard let answer = shown.last else { throw Fault(.failed, "no answer was taken") }
+        try answer.finish()
+        if scheme == .messageSignatures, try !isOurs(answer.response, to: draft, profile, run) {
             return .failed
         }
-        return status >= 400 || (scheme == .formMD5 && answer.isLegacyError) ? .failed : .success
+        return answer.status >= 400 || (scheme == .formMD5 && answer.isLegacyError) ? .failed : .success
+    }
+
+    private static func exchange(_ draft: Draft, _ line: ServerLine, _ shown: ShownAnswer) async throws(Fault) {
+        let incoming: IncomingResponse
+        do throws(TransportError) {
+            incoming = try await line.send(draft)
+        } catch {
+            throw error.fault(line.origin)
+        }
+        let answer = shown.begin()
+        try await answer.take(incoming, from: line.origin)
+        _ = shown.end(answer)
     }
 
     static func show(_ draft: Draft, _ run: Invocation) throws(Fault) -> ExitStatus {
@@ -129,19 +135,15 @@ extension Command {
         }
         if !data.isEmpty { draft.set("Content-Type", "application/x-www-form-urlencoded") }
         try addFields(to: &draft, run)
+        if let flaw = OutgoingRequest(draft, to: origin).flaw {
+            throw Fault(.usage, "the request cannot be sent: \(flaw)")
+        }
         return draft
     }
 
     private static func addFields(to draft: inout Draft, _ run: Invocation) throws(Fault) {
         var given: [Draft.Field] = []
-        for text in run.arguments.values("header") {
-            let field = try Draft.Field.read(text)
-            switch field.name.lowercased() {
-            case "host", "content-length", "transfer-encoding", "connection", "expect":
-                throw Fault(.usage, "-H `\(field.name)`: this field is written for you")
-            default: given.append(field)
-            }
-        }
+        for text in run.arguments.values("header") { given.append(try Draft.Field.read(text)) }
         // As with curl, one that is given takes the place of the default; one given twice is sent twice.
         draft.fields.removeAll { own in given.contains { $0.name.lowercased() == own.name.lowercased() } }
         draft.fields += given

@@ -21,7 +21,7 @@ struct SessionRequest: Sendable {
             try await SignedCalls(installation, surroundings, refreshingWith: plain).send(draft)
         }
         guard let last = shown.last else { throw Fault(.failed, "no answer was taken") }
-        try last.answer.finish(last.status)
+        try last.finish()
         UpdateHint.show(answered.response, run)
         if let signer = answered.signer {
             run.console.note("the answer's signature holds (key \(signer))")

@@ -48,7 +48,7 @@ extension Connection {
         output.append("HTTP/1.1 ")
         output.appendDecimal(status)
         output.append(" ")
-        output.append(reason(status))
+        output.append(ReasonPhrase.of(status) ?? "Status")
         output.append("\r\n")
         fields(output)
         switch framing {

@@ -11,6 +11,8 @@ final class AuthorityStore {
         switch authorities {
         case .machine: X509_STORE_set_default_paths(pointer)
         case .instead(let certificates):
+            // A certificate that was named is an end in itself, whoever issued it.
+            X509_STORE_set_flags(pointer, UInt(X509_V_FLAG_PARTIAL_CHAIN))
             for certificate in certificates {
                 guard let parsed = ParsedCertificate(certificate) else { return nil }
                 X509_STORE_add_cert(pointer, parsed.pointer)

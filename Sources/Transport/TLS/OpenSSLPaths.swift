@@ -40,8 +40,6 @@ final class OpenSSLPaths: PathValidation, @unchecked Sendable {
         else { throw .other("no check of certificates") }
         X509_VERIFY_PARAM_set_time(rules, time_t(time))
         X509_VERIFY_PARAM_set_auth_level(rules, OpenSSLPaths.securityLevel)
-        // A pinned certificate is an end in itself, whoever issued it.
-        if case .only = anchors { X509_VERIFY_PARAM_set_flags(rules, UInt(X509_V_FLAG_PARTIAL_CHAIN)) }
         guard X509_verify_cert(context) == 1 else { throw problem(X509_STORE_CTX_get_error(context)) }
         let chain = X509_STORE_CTX_get0_chain(context)
         var path: [Certificate] = []

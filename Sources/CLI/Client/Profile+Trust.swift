@@ -1,0 +1,37 @@
+import CountersignTransport
+import CountersignTrust
+import CountersignWire
+
+extension Profile {
+    /// Whom to take for the server: who has a chain to an authority, and where pins are named, one of them in that chain; or a
+    /// certificate that signs itself with a pinned key. The host's name is asked in every case.
+    func trust(for origin: Origin) throws(Fault) -> Trust {
+        guard !pins.isEmpty else { return .system }
+        do {
+            // One pin may stand alone here: who loses the key makes another profile, which an app cannot.
+            let rule = Rule(try HostPattern(origin.host.description), .pins(try PinSet(withoutBackup: pins)))
+            return Trust([rule], others: .refused)
+        } catch {
+            throw Fault(.failed, "\(origin): \(error)")
+        }
+    }
+
+    /// Where chains may end: with those of `--ca`, else with those of the machine.
+    func authorities() throws(Fault) -> TransportOptions.Authorities {
+        guard let certificates else { return .machine }
+        return .instead(try Profile.authorities(inFile: certificates))
+    }
+
+    static func authorities(inFile path: String) throws(Fault) -> [Certificate] {
+        let found: [Certificate]
+        do {
+            found = try Certificate.all(inPEM: try Console.readFile(path, limit: 1 << 20))
+        } catch let problem as TrustProblem {
+            throw Fault(.failed, "\(path): \(problem)")
+        } catch {
+            throw Fault(.failed, (error as? Fault)?.message ?? "\(path): \(error)")
+        }
+        guard !found.isEmpty else { throw Fault(.failed, "\(path): expected certificates in PEM") }
+        return found
+    }
+}
