@@ -55,7 +55,7 @@ public final class OnceBody: Sendable {
     }
 
     /// The stream, to the first who asks.
-    func take() -> BodyWriter? {
+    package func take() -> BodyWriter? {
         unused.with { writer in
             defer { writer = nil }
             return writer
