@@ -212,7 +212,7 @@ if Context.environment["COUNTERSIGN_TIMING"] == "1" {
 #if os(macOS)
     let ours: Set = [
         "Countersign", "CountersignClient", "CountersignHandshake", "CountersignOpaque", "CountersignSchemes",
-        "CountersignSeal", "CountersignSodium", "CountersignTestKit", "CountersignTransport", "CountersignTrust",
+        "CountersignSeal", "CountersignSodium", "CountersignTransport", "CountersignTrust",
         "CountersignVault", "CountersignWire",
     ]
     // Decided by InlineArray: generics over integers need their runtime.
