@@ -77,8 +77,13 @@ let package = Package(
         module("Trust", ["CountersignSeal", "CountersignWire"]),
         // Requests over libcurl, under a trust.
         module("Transport", ["CountersignTrust", "CountersignSeal", "CountersignWire", "CCurl", "CCrypto"]),
-        // For tests: certificates made in process, and a server that shows them.
-        module("TestKit", ["CountersignTrust", "CCrypto"]),
+        // For tests, an app's too: transports and vaults that fail when told to, clocks that stand still, certificates made in process.
+        module(
+            "TestKit",
+            [
+                "CountersignTransport", "CountersignTrust", "CountersignVault", "CountersignSeal", "CountersignWire",
+                "CCrypto",
+            ]),
         // What an app imports: the client SDK.
         .target(
             name: "Countersign",
@@ -129,6 +134,7 @@ let package = Package(
                 "CountersignVault",
                 "CountersignWire",
             ]),
+        tests("TestKit", ["CountersignTransport", "CountersignTrust", "CountersignVault", "CountersignWire"]),
         tests("Trust", ["CountersignTestKit", "CountersignSeal", "CountersignWire"]),
         tests("Transport", ["CountersignTestKit", "CountersignTrust", "CountersignSeal"]),
         tests(
@@ -188,8 +194,7 @@ if Context.environment["COUNTERSIGN_FUZZ"] == "1" {
             dependencies: [
                 "CountersignHTTP", "CountersignServer", "CountersignAuthority", "CountersignHandshake",
                 "CountersignSchemes", "CountersignOpaque", "CountersignSeal", "CountersignTransport",
-                "CountersignTrust",
-                "CountersignWire",
+                "CountersignTrust", "CountersignVault", "CountersignWire",
             ],
             path: "Fuzz",
             exclude: ["Seeds"],
@@ -212,7 +217,7 @@ if Context.environment["COUNTERSIGN_TIMING"] == "1" {
 #if os(macOS)
     let ours: Set = [
         "Countersign", "CountersignClient", "CountersignHandshake", "CountersignOpaque", "CountersignSchemes",
-        "CountersignSeal", "CountersignSodium", "CountersignTransport", "CountersignTrust",
+        "CountersignSeal", "CountersignSodium", "CountersignTestKit", "CountersignTransport", "CountersignTrust",
         "CountersignVault", "CountersignWire",
     ]
     // Decided by InlineArray: generics over integers need their runtime.

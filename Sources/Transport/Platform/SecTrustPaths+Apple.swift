@@ -12,6 +12,8 @@
         init(_ handshake: SecTrust, _ authorities: TransportOptions.Authorities) {
             self.handshake = handshake
             self.authorities = authorities
+            // What a server left out is not fetched: a handshake would wait for it.
+            SecTrustSetNetworkFetchAllowed(handshake, false)
         }
 
         /// The certificates from the server's own on, as far as Security has them: those that were sent, and an authority's where it found
@@ -22,7 +24,6 @@
             // No name: the trust compares names itself, the same way on all platforms.
             SecTrustSetPolicies(handshake, SecPolicyCreateSSL(true, nil))
             SecTrustSetVerifyDate(handshake, NSDate(timeIntervalSince1970: TimeInterval(time)) as CFDate)
-            SecTrustSetNetworkFetchAllowed(handshake, false)
             switch (anchors, authorities) {
             case (.only(let ends), _), (.system, .instead(let ends)): try end(in: ends)
             case (.system, .machine):

@@ -32,7 +32,7 @@
             self.channel = channel
             producer = Task {
                 do {
-                    try await write(channel)
+                    try await write { try await channel.push($0) }
                     channel.close(nil)
                 } catch {
                     channel.close("\(error)")
