@@ -66,9 +66,11 @@ let package = Package(
         module(
             "Client",
             [
-                "CountersignHandshake", "CountersignOpaque", "CountersignSchemes", "CountersignSeal", "CountersignWire",
+                "CountersignHandshake", "CountersignOpaque", "CountersignSchemes", "CountersignSeal",
+                "CountersignVault",
+                "CountersignWire",
             ]),
-        // What a device keeps, and what it gives only to who is there. Nothing uses it yet but its tests.
+        // What a device keeps, and what it gives only to who is there.
         module("Vault", ["CountersignSeal", "CountersignWire", "CPAM", "CSecret", "CTPM"]),
         // Whom to take for a server: policies, pins and manifests. No TLS library, no network.
         module("Trust", ["CountersignSeal", "CountersignWire"]),
@@ -100,7 +102,7 @@ let package = Package(
                 "CountersignServer", "CountersignAuthority", "CountersignClient", "CountersignGate",
                 "CountersignHandshake",
                 "CountersignOpaque", "CountersignSchemes", "CountersignSeal", "CountersignSQLite", "CountersignHTTP",
-                "CountersignTransport", "CountersignTrust", "CountersignWire",
+                "CountersignTransport", "CountersignTrust", "CountersignVault", "CountersignWire",
             ],
             path: "Sources/CLI", swiftSettings: settings),
 
@@ -122,7 +124,9 @@ let package = Package(
         tests(
             "Client",
             [
-                "CountersignHandshake", "CountersignOpaque", "CountersignSchemes", "CountersignSeal", "CountersignWire",
+                "CountersignHandshake", "CountersignOpaque", "CountersignSchemes", "CountersignSeal",
+                "CountersignVault",
+                "CountersignWire",
             ]),
         tests("Trust", ["CountersignTestKit", "CountersignSeal", "CountersignWire"]),
         tests("Transport", ["CountersignTestKit", "CountersignTrust", "CountersignSeal"]),

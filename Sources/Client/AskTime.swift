@@ -27,14 +27,14 @@ package struct AskTime: Sendable {
         case .genuine(let found): answer = found
         case .unsigned(_, let why): throw .notGenuine("time: \(why)")
         }
-        if let notice = answer.notice(surroundings.time) { throw .refused(notice) }
+        if let notice = answer.notice { throw .refused(notice) }
         let body = try AnswerBody(answer.response, of: "time")
         guard try body.text("nonce") == nonce else { throw .notGenuine("time: an answer to another question") }
         guard answer.took < ServerClock.mostDelay else {
             throw .notGenuine("time: the answer took \(answer.took / 1000) s, and may be as old")
         }
-        let offset = try body.number("time") - surroundings.time.now
-        try await KeptState(vault: surroundings.vault).change { $0.clockOffset = offset }
-        return offset
+        let told = try body.number("time")
+        surroundings.learn(told)
+        return told - surroundings.time.now
     }
 }

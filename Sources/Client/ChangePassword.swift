@@ -20,7 +20,7 @@ package struct ChangePassword: Sendable {
     nonisolated(nonsending) package func callAsFunction(
         from old: Password, to new: Password
     ) async throws(ClientProblem) {
-        let state = try KeptState(vault: surroundings.vault).read()
+        let state = try surroundings.keeper.state()
         guard let login = state.login else { throw .notSignedIn }
         guard case .device = login.session, let keys = state.keys, let app = KnownApp(installation, state).name else {
             throw .incomplete("the password is changed from a session of OPAQUE's; this one sent its password")

@@ -1,3 +1,5 @@
+import CountersignVault
+
 /// Why a client did not get what it asked for. Each case is another thing to do.
 package enum ClientProblem: Error, Sendable {
     /// Nobody is signed in here.
@@ -8,12 +10,16 @@ package enum ClientProblem: Error, Sendable {
     case wrongCredentials
     /// The server said no. Nothing changed here.
     case refused(Notice)
+    /// Somebody else signed in while it was under way. It was not sent in his name.
+    case accountChanged
     /// Nothing was sent.
-    case unreachable(String)
+    case unreachable(TransportProblem)
     /// It was sent, and what became of it is not known. Nothing was sent twice.
-    case outcomeUnknown(String)
+    case outcomeUnknown(TransportProblem)
     /// An answer began and broke off.
-    case brokenOff(String)
+    case brokenOff(TransportProblem)
+    /// Whoever waited was cancelled. Nothing of his was sent.
+    case cancelled
     /// An answer came that the authority did not give, or not to this request. It was not acted upon.
     case notGenuine(String)
     /// The authority's answer is none that this build understands.
@@ -23,9 +29,32 @@ package enum ClientProblem: Error, Sendable {
     /// A password, or a token that whoever reads it can use, would go to a certificate that was not named for this server. Nothing was
     /// sent. See ``Installation/bearerSecrets``.
     case certificateNotPinned
-    case vault(VaultProblem)
+    /// The vault is closed for now, and opens again. Nothing changed.
+    case vaultLocked(String)
+    /// The vault does not do what was asked. Nothing may be concluded from it.
+    case vaultFailed(String)
     /// The machine's libraries, or its memory, failed.
     case machine(String)
+}
+
+extension ClientProblem {
+    init(_ problem: TransportProblem) {
+        self =
+            switch problem.fate {
+            case .notSent: .unreachable(problem)
+            case .notKnown: .outcomeUnknown(problem)
+            case .brokenOff: .brokenOff(problem)
+            }
+    }
+
+    init(_ problem: VaultProblem) {
+        self =
+            switch problem {
+            case .locked(let detail): .vaultLocked(detail)
+            case .failed(let detail), .badName(let detail): .vaultFailed(detail)
+            case .changed: .vaultFailed("somebody else wrote to the vault")
+            }
+    }
 }
 
 /// A refusal as the server wrote it: problem details with a stable code. Source: docs/protocol.md, "Answers"; RFC 9457.
@@ -48,8 +77,8 @@ package struct Notice: Sendable, Equatable {
     package var updateURL: String?
     /// Whether the authority is known to say it, now and to this request. One that is not is shown, and nothing follows from it.
     package internal(set) var isGenuine = false
-    /// What a genuine `stale` teaches: seconds to add to the device's clock.
-    var clockOffset: Int64?
+    /// What a genuine `stale` teaches: the time at the authority, Unix seconds.
+    var timeTold: Int64?
 
     package init(status: Int) { self.status = status }
 }

@@ -62,13 +62,13 @@ package struct Installation: Sendable {
 /// What a client needs of the world, as arguments.
 package struct Surroundings: Sendable {
     package var transport: any Transport
-    package var vault: any Vault
+    package var keeper: StateKeeper
     package var time: any ClientTime
     package var random: any RandomSource
 
-    package init(transport: any Transport, vault: any Vault, time: any ClientTime, random: any RandomSource) {
+    package init(transport: any Transport, keeper: StateKeeper, time: any ClientTime, random: any RandomSource) {
         self.transport = transport
-        self.vault = vault
+        self.keeper = keeper
         self.time = time
         self.random = random
     }

@@ -19,9 +19,8 @@ package struct LogIn: Sendable {
     nonisolated(nonsending) package func callAsFunction(
         _ account: AccountName, _ password: Password, on kind: Device.Class, named name: Device.Name
     ) async throws(ClientProblem) -> SignedIn {
-        let kept = KeptState(vault: surroundings.vault)
-        let (state, keys) = try await kept.withKeys()
-        var routes = AuthorityRoutes(installation, surroundings, clockOffset: state.clockOffset)
+        let (state, keys) = try surroundings.keeper.withKeys()
+        let routes = AuthorityRoutes(installation: installation, surroundings: surroundings)
         let device = keys.device(kind, name)
         let login = try Blinding.login(password)
         let ke1 = login.ke1.bytes
@@ -42,15 +41,15 @@ package struct LogIn: Sendable {
         let binding = LoginBinding(app: app, account: account, release: releaseID, device: device)
         let proof = try PasswordProof(login, answer, binding)
         let signed = try proof.signed(.login, by: keys)
-        let session = try await finish(&routes, proof.keys.root, signed)
+        let session = try await finish(routes, proof.keys.root, signed)
         let signedIn = SignedIn(
             account: account, deviceClass: kind, deviceName: name, slots: session.slots,
             session: .device(session.session))
-        let offset = routes.clockOffset
-        try await kept.change { state in
+        try surroundings.keeper.change { state in
             state.app = app
-            state.clockOffset = offset
-            state.login = signedIn
+            state.keys = keys
+            state.begin(signedIn)
+            return .write(())
         }
         return signedIn
     }
@@ -59,7 +58,7 @@ package struct LogIn: Sendable {
 
     /// Sends the proof. The answer counts only if it is signed with the key that this login gave both ends.
     nonisolated(nonsending) private func finish(
-        _ routes: inout AuthorityRoutes, _ root: SessionRoot, _ signed: PasswordProof.Signed
+        _ routes: AuthorityRoutes, _ root: SessionRoot, _ signed: PasswordProof.Signed
     ) async throws(ClientProblem) -> (session: DeviceSession, slots: String) {
         let key = SigningKey(root.requestKey)
         func token(in response: Response) -> SessionToken? {
@@ -90,16 +89,14 @@ extension Device {
     }
 }
 
-extension KeptState {
+extension StateKeeper {
     /// What is kept, with the device's keys, which are made where there are none yet.
-    nonisolated(nonsending) func withKeys() async throws(ClientProblem) -> (ClientState, DeviceKeys) {
-        let lease = try await lease()
-        defer { lease.release() }
-        var state = try read()
-        if let keys = state.keys { return (state, keys) }
-        let keys = try DeviceKeys()
-        state.keys = keys
-        try write(state)
-        return (state, keys)
+    func withKeys() throws(ClientProblem) -> (ClientState, DeviceKeys) {
+        try change { (state) throws(ClientProblem) in
+            if let keys = state.keys { return .keep((state, keys)) }
+            let keys = try DeviceKeys()
+            state.keys = keys
+            return .write((state, keys))
+        }
     }
 }

@@ -18,22 +18,20 @@ package struct LogOut: Sendable {
     }
 
     nonisolated(nonsending) package func callAsFunction() async throws(ClientProblem) -> Outcome {
-        let kept = KeptState(vault: surroundings.vault)
-        guard let login = try kept.read().login else { throw .notSignedIn }
+        guard let login = try surroundings.keeper.look().login else { throw .notSignedIn }
         do {
             _ = try await OwnRoutes(installation: installation, surroundings: surroundings).ask("POST", "/logout", [:])
         } catch {
             guard case .sessionEnded(let notice) = error else { throw error }
             return .hadEnded(notice)
         }
-        try await kept.forget(login.id)
+        try surroundings.keeper.forget(login.id, .signedOut(at: try surroundings.now()))
         return .signedOut
     }
 
     /// Here only, whatever becomes of it there: for a server that is gone for good.
-    nonisolated(nonsending) package func forgetHere() async throws(ClientProblem) {
-        let kept = KeptState(vault: surroundings.vault)
-        guard let login = try kept.read().login else { throw .notSignedIn }
-        try await kept.forget(login.id)
+    package func forgetHere() throws(ClientProblem) {
+        guard let login = try surroundings.keeper.look().login else { throw .notSignedIn }
+        try surroundings.keeper.forget(login.id, .signedOut(at: try surroundings.now()))
     }
 }

@@ -19,9 +19,8 @@ package struct PasswordLogIn: Sendable {
         _ account: AccountName, _ password: Secret, on kind: Device.Class, named name: Device.Name
     ) async throws(ClientProblem) -> SignedIn {
         let trust = try installation.trustForBearerSecrets()
-        let kept = KeptState(vault: surroundings.vault)
-        let (state, keys) = try await kept.withKeys()
-        var routes = AuthorityRoutes(installation, surroundings, clockOffset: state.clockOffset)
+        let (_, keys) = try surroundings.keeper.withKeys()
+        let routes = AuthorityRoutes(installation: installation, surroundings: surroundings)
         let device = keys.device(kind, name)
         let answered = try await routes.post("/login/password", trust: trust) { (_) throws(ClientProblem) in
             [
@@ -37,10 +36,9 @@ package struct PasswordLogIn: Sendable {
         let signedIn = SignedIn(
             account: account, deviceClass: kind, deviceName: name, slots: answer.optionalText("slots") ?? "",
             session: .bearer(session))
-        let offset = routes.clockOffset
-        try await kept.change { state in
-            state.clockOffset = offset
-            state.login = signedIn
+        try surroundings.keeper.change { state in
+            state.begin(signedIn)
+            return .write(())
         }
         return signedIn
     }

@@ -7,7 +7,6 @@ import CountersignWire
 package struct ReleaseCalls: Sendable {
     private let installation: Installation
     private let surroundings: Surroundings
-    private var kept: KeptState { KeptState(vault: surroundings.vault) }
 
     package init(_ installation: Installation, _ surroundings: Surroundings) {
         self.installation = installation
@@ -16,15 +15,15 @@ package struct ReleaseCalls: Sendable {
 
     nonisolated(nonsending) package func send(_ draft: Draft) async throws(ClientProblem) -> SignedCalls.Answered {
         let first = try await sendOnce(draft)
-        guard let offset = first.notice?.clockOffset else { return first }
-        try await kept.change { $0.clockOffset = offset }
+        guard let told = first.notice?.timeTold else { return first }
+        surroundings.learn(told)
         // A refusal speaks for one copy. Who stands in between may have had another one done before.
         guard draft.mayBeSentAgain else { return first }
         return try await sendOnce(draft)
     }
 
     nonisolated(nonsending) private func sendOnce(_ draft: Draft) async throws(ClientProblem) -> SignedCalls.Answered {
-        let time = surroundings.time.now + (try kept.read().clockOffset)
+        let time = try surroundings.now()
         let keys = installation.authorityKeys
         let heard = try await Listener(surroundings: surroundings).ask(
             draft, as: installation.release, at: time
@@ -34,8 +33,9 @@ package struct ReleaseCalls: Sendable {
             let notice = response.status >= 400 ? Notice(response) : nil
             return SignedCalls.Answered(response: response, signer: nil, doubt: why, notice: notice)
         case .genuine(let answer):
+            surroundings.confirm(time, by: answer)
             return SignedCalls.Answered(
-                response: answer.response, signer: answer.keyID, doubt: "", notice: answer.notice(surroundings.time))
+                response: answer.response, signer: answer.keyID, doubt: "", notice: answer.notice)
         }
     }
 }

@@ -24,9 +24,8 @@ package struct SignUp: Sendable {
         if let resetCode, !(1...SealedRegistration.longestCode).contains(resetCode.count) {
             throw .incomplete("the code is none: expected 1 to \(SealedRegistration.longestCode) bytes")
         }
-        let kept = KeptState(vault: surroundings.vault)
-        let state = try kept.read()
-        var routes = AuthorityRoutes(installation, surroundings, clockOffset: state.clockOffset)
+        let state = try surroundings.keeper.state()
+        let routes = AuthorityRoutes(installation: installation, surroundings: surroundings)
         let registration = try Blinding.registration(password)
         let members: [(name: String, value: JSONValue)] = [("account", .string(account.description))]
         var start = members + [("request", .bytes(registration.request.bytes))]
@@ -40,10 +39,10 @@ package struct SignUp: Sendable {
         let (record, handle) = try SignUp.sealed(registration, answer, app: app, account, with: resetCode)
         let finish = members + [("handle", .bytes(handle)), ("sealed_record", .bytes(record))]
         _ = try await routes.post("/registration/finish", trust: trust) { (_) throws(ClientProblem) in .object(finish) }
-        let offset = routes.clockOffset
-        try await kept.change { state in
+        try surroundings.keeper.change { state in
+            guard state.app != app else { return .keep(()) }
             state.app = app
-            state.clockOffset = offset
+            return .write(())
         }
     }
 

@@ -9,15 +9,16 @@ package struct SignedCalls: Sendable {
     private let installation: Installation
     private let surroundings: Surroundings
     private let refresh: Refresh
-    private var kept: KeptState { KeptState(vault: surroundings.vault) }
 
-    /// `refreshingWith` is the way of refreshes, where that is another than the requests'.
+    /// `refreshingOver` is the way of refreshes, where that is another than the requests'.
     package init(
-        _ installation: Installation, _ surroundings: Surroundings, refreshingWith other: Surroundings? = nil
+        _ installation: Installation, _ surroundings: Surroundings, refreshingOver other: (any Transport)? = nil
     ) {
         self.installation = installation
         self.surroundings = surroundings
-        refresh = Refresh(installation: installation, surroundings: other ?? surroundings)
+        var refreshing = surroundings
+        if let other { refreshing.transport = other }
+        refresh = Refresh(installation: installation, surroundings: refreshing)
     }
 
     /// An answer, and whose key it is signed with.
@@ -40,7 +41,8 @@ package struct SignedCalls: Sendable {
         case stop
     }
 
-    /// Throws ``ClientProblem/sessionEnded(_:)`` once the authority says so. Other refusals are answers.
+    /// Throws ``ClientProblem/sessionEnded(_:)`` once the authority says so. Other refusals are answers. A request is in the name of
+    /// who is signed in when it is made, and is sent in no other.
     nonisolated(nonsending) package func send(
         _ draft: Draft, ifLost: LostAnswer = .askAgain
     ) async throws(ClientProblem) -> Answered {
@@ -48,9 +50,10 @@ package struct SignedCalls: Sendable {
         giveKey(to: &draft)
         var chances = Chances()
         if ifLost == .stop { _ = chances.take(.resending) }
+        let account = try signedIn().login.account
         while true {
-            let state = try kept.read()
-            guard let login = state.login else { throw .notSignedIn }
+            let (state, login) = try signedIn()
+            guard login.account == account else { throw .accountChanged }
             let answered: Answered
             do {
                 answered = try await sendOnce(draft, login, state, chances.proof)
@@ -62,14 +65,15 @@ package struct SignedCalls: Sendable {
             switch Lesson(notice, signedBy: answered.signer, of: login, installation) {
             case .none: return answered
             case .isOver:
-                if try await kept.forget(usedWith: login.token) { throw .sessionEnded(notice) }
+                let now = try surroundings.keeper.forget(usedWith: login.token, Ending(notice))
+                guard now == .isAnother else { throw .sessionEnded(notice) }
                 guard chances.take(.replacing) else { return answered }
             case .ranOut:
                 guard chances.take(.refreshing) else { return answered }
                 try await refresh(.ranOut(login.token))
-            case .clock(let offset):
+            case .time(let told):
                 guard chances.take(.clock) else { return answered }
-                try await kept.change { $0.clockOffset = offset }
+                surroundings.learn(told)
             case .isNotKnown(let session):
                 // The second one is of what the first one has left.
                 guard chances.take(.doubting) || chances.take(.doubtingAgain), try await isKnownBetter(than: session)
@@ -85,7 +89,7 @@ package struct SignedCalls: Sendable {
     nonisolated(nonsending) private func isKnownBetter(than session: DeviceSession) async throws(ClientProblem) -> Bool
     {
         do {
-            try await refresh(.isNotKnown(session))
+            try await refresh(.isNotKnown(session.token, session.latestIs))
             return true
         } catch {
             guard case .refused = error else { throw error }
@@ -97,11 +101,17 @@ package struct SignedCalls: Sendable {
     package func signed(_ draft: Draft) throws(ClientProblem) -> Draft {
         var draft = draft
         giveKey(to: &draft)
-        let state = try kept.read()
+        let signer = try signer(of: &draft, signedIn().login)
+        return try Listener(surroundings: surroundings).signed(draft, as: signer, at: surroundings.now())
+    }
+
+    /// Where nobody is known to be signed in, another process may have seen to it.
+    private func signedIn() throws(ClientProblem) -> (state: ClientState, login: SignedIn) {
+        let known = try surroundings.keeper.state()
+        if let login = known.login { return (known, login) }
+        let state = try surroundings.keeper.look()
         guard let login = state.login else { throw .notSignedIn }
-        let signer = try signer(of: &draft, login)
-        return try Listener(surroundings: surroundings).signed(
-            draft, as: signer, at: surroundings.time.now + state.clockOffset)
+        return (state, login)
     }
 
     private func signer(of draft: inout Draft, _ login: SignedIn) throws(ClientProblem) -> Credentials {
@@ -123,7 +133,7 @@ package struct SignedCalls: Sendable {
         let signer = try signer(of: &draft, login)
         var keys = installation.authorityKeys
         if case .device(let session) = login.session { keys.merge(session.keys()) { first, _ in first } }
-        let time = surroundings.time.now + state.clockOffset
+        let time = try surroundings.now()
         let listener = Listener(surroundings: surroundings, cosigner: proof == .ofDevice ? state.keys : nil)
         let heard = try await listener.ask(draft, as: signer, at: time) { _ in keys }
         switch heard {
@@ -132,22 +142,26 @@ package struct SignedCalls: Sendable {
             notice?.isGenuine = installation.connectionVouches && installation.isOwn(draft)
             return Answered(response: response, signer: nil, doubt: why, notice: notice)
         case .genuine(let answer):
-            await noteConfirmed(answer.keyID, login)
+            surroundings.confirm(time, by: answer)
+            noteConfirmed(answer.keyID, login)
             return Answered(
-                response: answer.response, signer: answer.keyID, doubt: "", notice: answer.notice(surroundings.time))
+                response: answer.response, signer: answer.keyID, doubt: "", notice: answer.notice)
         }
     }
 
     /// An answer under the successor's key: the server has it, and what came before may go. Should the vault fail now, the next
     /// answer says the same; this one is not to be lost for it.
-    nonisolated(nonsending) private func noteConfirmed(_ keyID: KeyID, _ login: SignedIn) async {
+    private func noteConfirmed(_ keyID: KeyID, _ login: SignedIn) {
         guard case .device(let session) = login.session, let successor = session.successor,
             keyID == KeyID(session.token(of: successor))
         else { return }
-        try? await kept.change { state in
-            guard case .device(var now)? = state.login?.session, now.id == session.id else { return }
+        try? surroundings.keeper.change { state in
+            guard case .device(var now)? = state.login?.session, now.id == session.id,
+                now.successor?.number == successor.number
+            else { return .keep(()) }
             now.confirm(successor.number)
             state.login?.session = .device(now)
+            return .write(())
         }
     }
 

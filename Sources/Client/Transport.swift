@@ -7,7 +7,7 @@ package protocol Transport: Sendable {
 }
 
 /// Why there is no answer.
-package struct TransportProblem: Error, Sendable, Equatable {
+package struct TransportProblem: Error, Sendable {
     package enum Fate: Sendable, Equatable {
         /// No byte of the request left: it may be sent again.
         case notSent
@@ -20,9 +20,12 @@ package struct TransportProblem: Error, Sendable, Equatable {
     package var fate: Fate
     /// For people: whom it concerns, and what went wrong.
     package var detail: String
+    /// What the transport itself says, for who knows it.
+    package var underlying: (any Error & Sendable)?
 
-    package init(_ fate: Fate, _ detail: String) {
+    package init(_ fate: Fate, _ detail: String, underlying: (any Error & Sendable)? = nil) {
         self.fate = fate
         self.detail = detail
+        self.underlying = underlying
     }
 }

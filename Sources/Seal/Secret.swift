@@ -18,6 +18,12 @@ package final class Secret: @unchecked Sendable, CustomStringConvertible, Custom
         }
     }
 
+    /// Takes a copy, and wipes the original.
+    package convenience init(taking bytes: inout [UInt8]) {
+        self.init(copying: bytes.span)
+        bytes.withUnsafeMutableBytes { sodium_memzero($0.baseAddress, $0.count) }
+    }
+
     /// `count` bytes from the kernel's generator.
     package init(random count: Int) {
         self.count = count

@@ -32,7 +32,7 @@ import Testing
 
     /// Four exchanges, each as slow as may be, are over before who waits for the vault gives up.
     @Test func whoWaitsForTheVaultWaitsLonger() throws {
-        #expect((ServerTransport.patience + .seconds(5)) * 4 < .seconds(SealedFile.standardPatience))
+        #expect((ServerTransport.patience + .seconds(5)) * 4 < StateKeeper.patience)
     }
 }
 

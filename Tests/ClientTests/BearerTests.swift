@@ -67,13 +67,13 @@ import Testing
         #expect(try await get(server).response.status == 200)
         #expect(server.renewals == 2)
         #expect(server.refusedForGood == 1)
-        #expect(try ClientState.read(server.vault).login != nil)
+        #expect(try server.state.login != nil)
         server.isOver = true
         await #expect { try await get(server) } throws: { error in
             guard case ClientProblem.sessionEnded = error else { return false }
             return true
         }
-        #expect(try ClientState.read(server.vault).login == nil)
+        #expect(try server.state.login == nil)
     }
 
     /// Where the certificate is named and the authority's key is not, the connection says whose the answers are.
@@ -90,14 +90,16 @@ import Testing
             guard case ClientProblem.sessionEnded = error else { return false }
             return true
         }
-        #expect(try ClientState.read(server.vault).login == nil)
+        #expect(try server.state.login == nil)
     }
 }
 
 /// An authority that knows one bearer session, of the protocol's text. Safe to share: one task at a time uses it, and what is called
 /// from within is awaited.
 private final class FakeBearers: Transport, @unchecked Sendable {
-    let vault = MemoryVault()
+    private let store = MemoryVault()
+    let keeper: StateKeeper
+    private let time = FakeTime()
     private let key: PrivateKey
     var installation: Installation
     private(set) var seen: [String] = []
@@ -116,10 +118,19 @@ private final class FakeBearers: Transport, @unchecked Sendable {
             host: "api.example.com", transport: .tls,
             release: Credentials(keyID: id, key: SigningKey(Secret(random: 32))), userAgent: "test", channel: .pinned)
         installation.authorityKey = SigningKey(key.publicKey)
+        keeper = StateKeeper(store.vault, try StateKeeper.item(host: installation.host, app: nil))
     }
 
     var surroundings: Surroundings {
-        Surroundings(transport: self, vault: vault, time: FakeTime(), random: SystemRandom())
+        Surroundings(transport: self, keeper: keeper, time: time, random: SystemRandom())
+    }
+
+    /// What the vault has.
+    var state: ClientState { get throws { try process().look() } }
+
+    /// With nothing in memory.
+    private func process() throws -> StateKeeper {
+        StateKeeper(store.vault, try StateKeeper.item(host: installation.host, app: nil))
     }
 
     func runOut() { isOut = true }

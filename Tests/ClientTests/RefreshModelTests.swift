@@ -39,7 +39,7 @@ private final class History {
     init(_ seed: UInt64) async throws {
         self.seed = seed
         random = Steps(state: seed)
-        world = try await FakeWorld(vault: vault)
+        world = try await FakeWorld(vault)
         try await world.signUp()
         try await world.logIn()
     }
@@ -64,7 +64,7 @@ private final class History {
         switch Int.random(in: 0..<11, using: &random) {
         case 0: await pass(FakeSession.lifetime)
         case 1: await pass(31)
-        case 2: world.time.now += Int64.random(in: -4_000...4_000, using: &random)
+        case 2: world.time.set(by: Int64.random(in: -4_000...4_000, using: &random))
         case 3, 4:
             vault.failAfter(writes: Int.random(in: 0...4, using: &random))
             await call(times: 1)
@@ -79,8 +79,7 @@ private final class History {
     }
 
     private func pass(_ seconds: Int64) async {
-        await world.authority.advance(by: seconds)
-        world.time.now += seconds
+        await world.pass(seconds)
     }
 
     private func mischief() -> FakeNetwork.Mischief {
@@ -105,7 +104,7 @@ private final class History {
                         _ = try await shared.calls.send(shared.draft("POST"))
                         return false
                     } catch {
-                        guard case ClientProblem.vault = error else { return false }
+                        guard case ClientProblem.vaultFailed = error else { return false }
                         return true
                     }
                 }

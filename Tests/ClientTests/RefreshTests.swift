@@ -1,5 +1,6 @@
 import CountersignSchemes
 import CountersignSeal
+import CountersignVault
 import CountersignWire
 import Testing
 
@@ -7,22 +8,19 @@ import Testing
 
 /// What a refresh survives: lost answers, forged ones, those to other requests, an end at any step, and others who refresh too.
 @Suite struct RefreshTests {
-    private func signedIn(vault: any Vault = MemoryVault()) async throws -> FakeWorld {
-        let world = try await FakeWorld(vault: vault)
+    private func signedIn(_ vault: MemoryVault = MemoryVault()) async throws -> FakeWorld {
+        let world = try await FakeWorld(vault)
         try await world.signUp()
         try await world.logIn()
         return world
     }
 
-    private func runOut(_ world: inout FakeWorld) async {
-        await world.authority.advance(by: FakeSession.lifetime)
-        world.time.now += FakeSession.lifetime
-    }
+    private func runOut(_ world: FakeWorld) async { await world.pass(FakeSession.lifetime) }
 
     @Test func aThousandLostAnswersAreRecovered() async throws {
-        var world = try await signedIn()
+        let world = try await signedIn()
         for round in 1...500 {
-            await runOut(&world)
+            await runOut(world)
             // The answer, and the answer to the second copy: the call fails, and the next one goes on with the same attempt.
             await world.network.plan(.lost, at: "/token")
             await world.network.plan(.lost, at: "/token")
@@ -53,8 +51,8 @@ import Testing
             .answeredBefore, .doubled,
         ]
         for (path, mischief) in ["/token", "/orders"].flatMap({ path in forged.map { (path, $0) } }) {
-            var world = try await signedIn()
-            await runOut(&world)
+            let world = try await signedIn()
+            await runOut(world)
             await world.network.plan(mischief, at: path)
             _ = try? await world.calls.send(world.draft())
             #expect(await world.network.done == 1)
@@ -75,8 +73,8 @@ import Testing
     }
 
     @Test func anEndIsLearntAtARefreshToo() async throws {
-        var world = try await signedIn()
-        await runOut(&world)
+        let world = try await signedIn()
+        await runOut(world)
         // The call says that the token ran out; the session ends before the refresh comes.
         await world.network.plan(.answered { $0 }, at: "/orders")
         let held = world
@@ -94,16 +92,17 @@ import Testing
         var steps = 0
         for write in 0...6 {
             let vault = MemoryVault()
-            var world = try await signedIn(vault: vault)
-            await runOut(&world)
+            var world = try await signedIn(vault)
+            await runOut(world)
             vault.failAfter(writes: write)
             let dying = world
             let died = (try? await dying.calls.send(dying.draft())) == nil
             if died { steps += 1 }
             vault.failAfter(writes: .max)
+            try world.restart()
             #expect(try await world.calls.send(world.draft()).response.status == 200, "after \(write) writes")
             #expect(await world.authority.session?.ended == nil)
-            await runOut(&world)
+            await runOut(world)
             #expect(try await world.calls.send(world.draft()).response.status == 200)
         }
         // The attempt, and the successor: a write that is missed later changes nothing that anybody sees.
@@ -113,13 +112,14 @@ import Testing
     @Test func anEndAtAnyRequestLosesNothing() async throws {
         for (path, mischief) in [("/orders", FakeNetwork.Mischief.lost), ("/token", .lost), ("/token", .notSent)] {
             var world = try await signedIn()
-            await runOut(&world)
+            await runOut(world)
             await world.network.plan(mischief, at: path)
             await world.network.plan(mischief, at: path)
             let dying = world
             _ = try? await dying.calls.send(dying.draft())
             #expect(await world.network.done > 0)
             await world.network.calm()
+            try world.restart()
             #expect(try await world.calls.send(world.draft()).response.status == 200)
             #expect(await world.authority.session?.ended == nil)
         }
@@ -128,10 +128,13 @@ import Testing
     @Test(arguments: ["memory", "file"]) func manyAtOnceRefreshOnce(_ kind: String) async throws {
         let folder = TestFolder()
         defer { folder.remove() }
-        let vault: any Vault = kind == "memory" ? MemoryVault() : SealedFile("\(folder.path)/vault")
-        var world = try await signedIn(vault: vault)
+        let sealed = SealedFile("\(folder.path)/vault", guardedBy: KeyFileGuard("\(folder.path)/vault.key"))
+        var world = try await FakeWorld()
+        if kind == "file" { world = try world.use(Vault(sealed, locks: VaultLocks(folder: folder.path))) }
+        try await world.signUp()
+        try await world.logIn()
         for round in 1...5 {
-            await runOut(&world)
+            await runOut(world)
             let shared = world
             let all = await withTaskGroup(of: Int.self) { group in
                 for _ in 0..<20 {
@@ -145,8 +148,8 @@ import Testing
     }
 
     @Test func aSuccessorThatTheAuthorityLostIsAskedForAgain() async throws {
-        var world = try await signedIn()
-        await runOut(&world)
+        let world = try await signedIn()
+        await runOut(world)
         // The call under the successor never arrives, and the authority forgets what it offered.
         await world.network.plan(.answered { $0 }, at: "/orders")
         await world.network.plan(.notSent, at: "/orders")
@@ -163,8 +166,8 @@ import Testing
     @Test(arguments: ["unknown-key", "bad-signature"]) func anHonestRefusalOfASuccessorThatIsInUseIsOutlived(
         _ code: String
     ) async throws {
-        var world = try await signedIn()
-        await runOut(&world)
+        let world = try await signedIn()
+        await runOut(world)
         await world.network.plan(.answered { $0 }, at: "/orders")
         await world.network.plan(.changedAndPassedOn(code), at: "/orders")
         #expect(try await world.calls.send(world.draft()).response.status == 200)
@@ -172,14 +175,14 @@ import Testing
         #expect(await world.authority.session?.epoch == 1)
         guard case .device(let session)? = try world.state.login?.session else { throw FakeAuthority.Problem.broken }
         #expect(session.current.number == 1 && session.successor == nil)
-        await runOut(&world)
+        await runOut(world)
         #expect(try await world.calls.send(world.draft()).response.status == 200)
         #expect(await world.authority.session?.epoch == 2)
     }
 
     @Test func aSuccessorIsKeptThroughARefusalThatGoesOn() async throws {
-        var world = try await signedIn()
-        await runOut(&world)
+        let world = try await signedIn()
+        await runOut(world)
         await world.network.plan(.answered { $0 }, at: "/orders")
         for _ in 0..<3 { await world.network.plan(.changedAndPassedOn("unknown-key"), at: "/orders") }
         #expect(try await world.calls.send(world.draft()).notice?.code == "unknown-key")
@@ -200,50 +203,51 @@ import Testing
     /// A vault as it was between the attempt and its answer: what the attempt led to is in use, and known to nobody here.
     @Test func anAttemptThatWasFollowedElsewhereEndsTheSession() async throws {
         let vault = MemoryVault()
-        var world = try await signedIn(vault: vault)
-        await runOut(&world)
+        var world = try await signedIn(vault)
+        await runOut(world)
         for _ in 0..<2 { await world.network.plan(.lost, at: "/token") }
         let losing = world
         await #expect(throws: ClientProblem.self) { try await losing.calls.send(losing.draft()) }
-        guard case .value(let asking) = vault.read() else { throw FakeAuthority.Problem.broken }
+        let asking = vault.contents
         _ = try await world.calls.send(world.draft())
-        try vault.write(asking)
-        await world.authority.advance(by: 31)
-        world.time.now += 31
+        vault.contents = asking
+        try world.restart()
+        await world.pass(31)
         try await expectReuse(world)
     }
 
     /// More than one epoch behind, the authority does not know the key any more; asked for the next one, it knows the device.
     @Test func aCopyOfTheVaultFromLongAgoEndsTheSession() async throws {
         let vault = MemoryVault()
-        var world = try await signedIn(vault: vault)
-        guard case .value(let old) = vault.read() else { throw FakeAuthority.Problem.broken }
+        var world = try await signedIn(vault)
+        let old = vault.contents
         for _ in 0..<3 {
-            await runOut(&world)
+            await runOut(world)
             _ = try await world.calls.send(world.draft())
         }
-        try vault.write(old)
+        vault.contents = old
+        try world.restart()
         try await expectReuse(world)
     }
 
     /// The same with the successor in it, which was left long ago: the attempt that led to it is remembered longer than its key.
     @Test func aCopyOfTheVaultWithAnOldSuccessorEndsTheSession() async throws {
         let vault = MemoryVault()
-        var world = try await signedIn(vault: vault)
-        await runOut(&world)
+        var world = try await signedIn(vault)
+        await runOut(world)
         await world.network.plan(.answered { $0 }, at: "/orders")
         for _ in 0..<2 { await world.network.plan(.lost, at: "/orders") }
         let losing = world
         await #expect(throws: ClientProblem.self) { try await losing.calls.send(losing.draft()) }
-        guard case .value(let old) = vault.read(), case .device(let session)? = try world.state.login?.session else {
-            throw FakeAuthority.Problem.broken
-        }
+        let old = vault.contents
+        guard case .device(let session)? = try world.state.login?.session else { throw FakeAuthority.Problem.broken }
         #expect(session.successor != nil)
         for _ in 0..<3 {
-            await runOut(&world)
+            await runOut(world)
             _ = try await world.calls.send(world.draft())
         }
-        try vault.write(old)
+        vault.contents = old
+        try world.restart()
         try await expectReuse(world)
     }
 
@@ -257,22 +261,24 @@ import Testing
 
     @Test func anOldCopyOfTheVaultEndsTheSession() async throws {
         let vault = MemoryVault()
-        var world = try await signedIn(vault: vault)
-        guard case .value(let old) = vault.read() else { throw FakeAuthority.Problem.broken }
-        await runOut(&world)
+        var world = try await signedIn(vault)
+        let old = vault.contents
+        await runOut(world)
         _ = try await world.calls.send(world.draft())
-        guard case .value(let new) = vault.read() else { throw FakeAuthority.Problem.broken }
+        let new = vault.contents
         // A copy taken before, used after, is another attempt from an epoch that was left: the authority ends the session.
-        try vault.write(old)
-        await world.authority.advance(by: 31)
-        world.time.now += 31
+        vault.contents = old
+        try world.restart()
+        await world.pass(31)
         let thief = world
         await #expect { try await thief.calls.send(thief.draft()) } throws: { error in
             guard case ClientProblem.sessionEnded(let notice) = error else { return false }
             return notice.reason == "reused"
         }
-        try vault.write(new)
-        await #expect(throws: ClientProblem.self) { try await thief.calls.send(thief.draft()) }
+        vault.contents = new
+        try world.restart()
+        let owner = world
+        await #expect(throws: ClientProblem.self) { try await owner.calls.send(owner.draft()) }
         #expect(try world.state.login == nil)
     }
 }

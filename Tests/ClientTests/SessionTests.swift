@@ -48,12 +48,11 @@ import Testing
     }
 
     @Test func aTokenThatRanOutIsRenewedUnseen() async throws {
-        var world = try await FakeWorld()
+        let world = try await FakeWorld()
         try await world.signUp()
         try await world.logIn()
         for epoch: UInt32 in 1...4 {
-            await world.authority.advance(by: FakeSession.lifetime)
-            world.time.now += FakeSession.lifetime
+            await world.pass(FakeSession.lifetime)
             let answer = try await world.calls.send(world.draft("POST"))
             #expect(answer.response.status == 200)
             guard case .device(let session)? = try world.state.login?.session else {
@@ -66,11 +65,10 @@ import Testing
     }
 
     @Test func whatChangesSomethingBearsOneKeyThroughAllItsCopies() async throws {
-        var world = try await FakeWorld()
+        let world = try await FakeWorld()
         try await world.signUp()
         try await world.logIn()
-        await world.authority.advance(by: FakeSession.lifetime)
-        world.time.now += FakeSession.lifetime
+        await world.pass(FakeSession.lifetime)
         await world.network.plan(.lost, at: "/orders")
         _ = try await world.calls.send(world.draft("POST"))
         #expect(await world.network.done == 1)
@@ -86,24 +84,26 @@ import Testing
 
     @Test func aWrongClockIsCorrectedByTheAuthoritysWord() async throws {
         var world = try await FakeWorld()
-        world.time.now -= 86_400
+        world.time.set(by: -86_400)
         try await world.signUp()
         try await world.logIn()
         #expect(try world.state.clockOffset == 86_400)
         let before = await world.network.sent.count
         _ = try await world.calls.send(world.draft())
         #expect(await world.network.sent.count == before + 1)
-        // Kept; and corrected again when the clock moves.
-        world.time.now += 3_600
+        // Kept for who comes after; and corrected again when the clock has moved meanwhile.
+        try world.restart()
+        world.time.set(by: 3_600)
         _ = try await world.calls.send(world.draft())
+        #expect(await world.network.sent.count == before + 3)
         #expect(try world.state.clockOffset == 82_800)
         #expect(try await AskTime(world.installation, world.surroundings)() == 82_800)
     }
 
     @Test func whoHoldsAnAnswerBackDoesNotMoveTheClock() async throws {
-        var world = try await FakeWorld()
-        world.time.now -= 86_400
-        world.time.delay = 5_000
+        let world = try await FakeWorld()
+        world.time.set(by: -86_400)
+        world.time.delay(5_000)
         let slow = world
         await #expect { try await slow.signUp() } throws: { error in
             guard case ClientProblem.refused(let notice) = error else { return false }
@@ -114,7 +114,7 @@ import Testing
             return true
         }
         #expect(try world.state.clockOffset == 0)
-        world.time.delay = 4_999
+        world.time.delay(4_999)
         try await world.signUp()
         #expect(try world.state.clockOffset == 86_400)
     }

@@ -41,13 +41,31 @@ def deployment_keys(folder: pathlib.Path) -> dict[str, bytes]:
     }
 
 
-# The tags of Sources/Client/State/ClientState+Vault.swift.
+def items(path: pathlib.Path) -> list[bytes]:
+    """What a sealed file holds whose key lies beside it. Source: Sources/Vault/SealedFile."""
+    whole = path.read_bytes()
+    assert whole[:5] == b"CSV1\x04"
+    end = 7 + int.from_bytes(whole[5:7], "big")
+    key = unseal(path.with_name(path.name + ".key").read_bytes(), whole[7:end], "vault-key", "key-file")
+    table = unseal(key, whole[end:], "vault-items", whole[:end].hex())
+    assert table[0] == 1
+    found, at = [], 1
+    while at < len(table):
+        service, account, length = (int.from_bytes(table[at + a:at + b], "big") for a, b in ((0, 2), (2, 4), (4, 8)))
+        at += 8 + service + account
+        # A layout byte, the kind and the version come before the contents.
+        found.append(table[at + 18:at + length])
+        at += length
+    return found
+
+
+# The tags of Sources/Client/State/ClientState+Contents.swift.
 SIGNING_KEY, AGREEMENT_KEY, ROOT = 3, 4, 21
 
 
 def vault(profile: pathlib.Path) -> dict[int, bytes]:
     """What a client keeps, by tag."""
-    contents = unseal((profile / "vault.key").read_bytes(), (profile / "vault").read_bytes(), "client-vault", "vault")
+    [contents] = items(profile / "vault")
     assert contents[0] == 1
     found, at = {}, 1
     while at < len(contents):

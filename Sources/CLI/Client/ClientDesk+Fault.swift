@@ -13,10 +13,13 @@ extension ClientDesk {
                 "the session has ended: \(reason(notice)); `countersign login --profile \(profile)` signs in again")
         case .wrongCredentials: Fault(.failed, "the name or the password is wrong")
         case .refused(let notice): Fault(.failed, refusal(notice, profile))
-        case .unreachable(let detail): Fault(.unreachable, detail)
-        case .outcomeUnknown(let detail):
-            Fault(.unreachable, "\(detail); the outcome is unknown, and the request was not sent again")
-        case .brokenOff(let detail): Fault(.unreachable, detail)
+        case .accountChanged:
+            Fault(.failed, "profile \(profile): somebody else signed in meanwhile; nothing was sent in that name")
+        case .cancelled: Fault(.failed, "cancelled")
+        case .unreachable(let problem): Fault(.unreachable, problem.detail)
+        case .outcomeUnknown(let problem):
+            Fault(.unreachable, "\(problem.detail); the outcome is unknown, and the request was not sent again")
+        case .brokenOff(let problem): Fault(.unreachable, problem.detail)
         case .notGenuine(let detail):
             Fault(.failed, "the answer is not to be trusted, and nothing was done: \(detail)")
         case .notUnderstood(let detail): Fault(.failed, "the answer is not understood: \(detail)")
@@ -29,7 +32,7 @@ extension ClientDesk {
                 password or the token; nothing was sent. `countersign profile add` with --pin or --ca names it; with \
                 --bearer-secrets-to-any-certificate they are sent all the same
                 """)
-        case .vault(let problem): Fault(.failed, problem.detail)
+        case .vaultLocked(let detail), .vaultFailed(let detail): Fault(.failed, detail)
         case .machine(let detail): Fault(.failed, detail)
         }
     }

@@ -58,7 +58,7 @@ struct ClientDesk: Sendable {
         let line = try ServerLine(profile, shown == nil ? .within(ServerTransport.patience) : .whileItMoves)
         surroundings = Surroundings(
             transport: ServerTransport(line: line, shown: shown),
-            vault: SealedFile(folder.vault), time: DeviceTime(), random: SystemRandom())
+            keeper: try ProfileVault.keeper(folder, host: origin.authority), time: DeviceTime(), random: SystemRandom())
     }
 
     /// What is kept here about who is signed in; nil for nobody.
@@ -66,7 +66,7 @@ struct ClientDesk: Sendable {
 
     func state() throws(Fault) -> ClientState {
         do {
-            return try ClientState.read(surroundings.vault)
+            return try surroundings.keeper.look()
         } catch {
             throw ClientDesk.fault(error, name)
         }

@@ -52,7 +52,7 @@ extension TransportProblem {
             case .outcomeUnknown: .notKnown
             case .brokenOff: .brokenOff
             }
-        self.init(fate, error.fault(origin).message)
+        self.init(fate, error.fault(origin).message, underlying: error)
     }
 }
 

@@ -15,7 +15,7 @@ extension Command {
         let desk = try ClientDesk(run)
         if run.arguments.has("local") {
             try desk.perform { (installation, surroundings) throws(ClientProblem) in
-                try await CountersignClient.LogOut(installation, surroundings).forgetHere()
+                try CountersignClient.LogOut(installation, surroundings).forgetHere()
             }
             try run.print(["profile": .string(desk.name), "signed_in": false, "server_told": false]) {
                 "forgotten here; the server was not told"

@@ -18,7 +18,7 @@ struct SessionRequest: Sendable {
         let (installation, surroundings) = (desk.installation, desk.surroundings)
         let answered = try quiet.perform { (_, plain) throws(ClientProblem) in
             // Only the call's own answers are shown, and not those of a refresh on the way.
-            try await SignedCalls(installation, surroundings, refreshingWith: plain).send(draft)
+            try await SignedCalls(installation, surroundings, refreshingOver: plain.transport).send(draft)
         }
         guard let last = shown.last else { throw Fault(.failed, "no answer was taken") }
         try last.finish()

@@ -44,7 +44,7 @@ extension Command {
             } catch {
                 switch error {
                 case .sessionEnded(let notice): return .ended(notice)
-                case .vault: throw error
+                case .vaultLocked, .vaultFailed: throw error
                 default: return .notReached(ClientDesk.fault(error, name).message)
                 }
             }

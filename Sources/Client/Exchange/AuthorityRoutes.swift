@@ -6,14 +6,6 @@ import CountersignWire
 struct AuthorityRoutes: Sendable {
     let installation: Installation
     let surroundings: Surroundings
-    /// Seconds to add to the device's clock. Who calls keeps what is learnt.
-    private(set) var clockOffset: Int64
-
-    init(_ installation: Installation, _ surroundings: Surroundings, clockOffset: Int64) {
-        self.installation = installation
-        self.surroundings = surroundings
-        self.clockOffset = clockOffset
-    }
 
     /// Whose word it takes that an answer is the authority's.
     enum Trust {
@@ -33,14 +25,14 @@ struct AuthorityRoutes: Sendable {
 
     /// A refusal that says `stale` and the authority's time is answered by asking once more with that time; `body` makes what
     /// is sent anew, since a proof in it may hold the time.
-    nonisolated(nonsending) mutating func post(
+    nonisolated(nonsending) func post(
         _ path: String, trust: Trust, _ body: (_ time: Int64) throws(ClientProblem) -> JSONValue
     ) async throws(ClientProblem) -> Answered {
         do {
             return try await postOnce(path, trust, body)
         } catch {
-            guard case .refused(let notice) = error, let offset = notice.clockOffset else { throw error }
-            clockOffset = offset
+            guard case .refused(let notice) = error, let told = notice.timeTold else { throw error }
+            surroundings.learn(told)
             return try await postOnce(path, trust, body)
         }
     }
@@ -48,14 +40,15 @@ struct AuthorityRoutes: Sendable {
     nonisolated(nonsending) private func postOnce(
         _ path: String, _ trust: Trust, _ body: (_ time: Int64) throws(ClientProblem) -> JSONValue
     ) async throws(ClientProblem) -> Answered {
-        let time = surroundings.time.now + clockOffset
+        let time = try surroundings.now()
         let draft = installation.draft("POST", path, try body(time))
         let heard = try await Listener(surroundings: surroundings).ask(draft, as: installation.release, at: time) {
             keys(for: trust, $0)
         }
         switch heard {
         case .genuine(let answer):
-            guard let notice = answer.notice(surroundings.time) else {
+            surroundings.confirm(time, by: answer)
+            guard let notice = answer.notice else {
                 return Answered(response: answer.response, signer: answer.keyID)
             }
             throw notice.isOfWrongCredentials ? .wrongCredentials : .refused(notice)

@@ -29,12 +29,12 @@ struct GenuineAnswer: Sendable {
     private var isRepeated: Bool { response.message.value(of: "countersign-replayed") != nil }
 
     /// Nil for a success. Only a refusal that is genuine says what time it is, and only where it came in time.
-    func notice(_ time: any ClientTime) -> Notice? {
+    var notice: Notice? {
         guard response.status >= 400 else { return nil }
         var notice = Notice(response)
         guard !isRepeated else { return notice }
         notice.isGenuine = true
-        notice.clockOffset = ServerClock.offset(notice, took: took, time)
+        notice.timeTold = notice.timeTold(took: took)
         return notice
     }
 }
@@ -57,13 +57,10 @@ struct Listener: Sendable {
         do {
             response = try await surroundings.transport.send(draft)
         } catch {
-            switch error.fate {
-            case .notSent: throw .unreachable(error.detail)
-            case .notKnown: throw .outcomeUnknown(error.detail)
-            case .brokenOff: throw .brokenOff(error.detail)
-            }
+            throw ClientProblem(error)
         }
-        return try Listener.judge(response, to: draft, keys(response), took: surroundings.time.milliseconds - began)
+        let took = surroundings.time.milliseconds - began
+        return try Listener.judge(response, to: draft, keys(response), took: took)
     }
 
     func signed(_ draft: Draft, as credentials: Credentials, at time: Int64) throws(ClientProblem) -> Draft {

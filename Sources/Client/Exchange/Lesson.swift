@@ -11,8 +11,8 @@ enum Lesson {
     /// The session, or the bearer token that was sent, is over.
     case isOver
     case ranOut
-    /// Seconds to add to the device's clock.
-    case clock(offset: Int64)
+    /// What time it is, Unix seconds.
+    case time(Int64)
     /// The key that was signed with is not known, or not its signature.
     case isNotKnown(DeviceSession)
     case wantsDevice
@@ -31,7 +31,7 @@ enum Lesson {
         }
         self =
             switch (code, login.session) {
-            case (.stale, _): notice.clockOffset.map { .clock(offset: $0) } ?? .none
+            case (.stale, _): notice.timeTold.map { .time($0) } ?? .none
             case (.sessionEnded, .bearer): .isOver
             case (.tokenExpired, .bearer): .ranOut
             case (.sessionEnded, .device(let session)): signer == KeyID(session.token) ? .isOver : .none

@@ -2,7 +2,7 @@ import CountersignHandshake
 import CountersignSeal
 import CountersignWire
 
-/// Everything that a client keeps in its vault, as one value.
+/// Everything that a client keeps in its vault, as one value: there is no moment at which half of a change can be read.
 package struct ClientState: Sendable {
     /// The app, as the authority calls it.
     package var app: String?
@@ -11,10 +11,22 @@ package struct ClientState: Sendable {
     /// Seconds to add to the device's clock.
     package var clockOffset: Int64 = 0
     package var login: SignedIn?
+    /// How the last session ended; nil while one lives, and before there was one.
+    package var ended: Ending?
     /// What a newer build keeps beside it.
-    var others = VaultParts()
+    var others = StateParts()
 
     init() {}
+
+    mutating func begin(_ login: SignedIn) {
+        self.login = login
+        ended = nil
+    }
+
+    mutating func end(_ ending: Ending) {
+        login = nil
+        ended = ending
+    }
 }
 
 /// Who is signed in, and how.
@@ -32,7 +44,7 @@ package struct SignedIn: Sendable {
     package var slots: String
     package var session: Session
     /// What a newer build keeps of this session.
-    var others = VaultParts()
+    var others = StateParts()
 
     package var id: SessionID {
         switch session {

@@ -93,6 +93,11 @@ package struct DeviceSession: Sendable {
         self.idle = idle
     }
 
+    /// Whether an answer to the attempt that `other` has kept may be followed from here.
+    func isSameAttempt(as other: DeviceSession) -> Bool {
+        id == other.id && current.number == other.current.number && attempt == other.attempt
+    }
+
     /// The next refresh is another attempt: the one so far led to an epoch that is not known here.
     mutating func abandonAttempt() { attempt = nil }
 }

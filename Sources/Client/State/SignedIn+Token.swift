@@ -4,7 +4,7 @@ import CountersignWire
 
 extension SignedIn {
     /// What a request went under: tells whether another took its place meanwhile.
-    enum Token: Sendable, Equatable {
+    enum Token: Sendable, Hashable {
         case session(SessionToken)
         /// SHA-256 of the token.
         case bearer([UInt8])

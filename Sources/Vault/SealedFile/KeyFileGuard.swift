@@ -35,8 +35,8 @@ package struct KeyFileGuard: KeyGuard {
 
     /// Nil where there is certainly none yet.
     private func read() throws(VaultProblem) -> MasterKey? {
-        guard let bytes = try file.read().certain() else { return nil }
-        guard let key = MasterKey(Secret(copying: bytes.span)) else {
+        guard var bytes = try file.read().certain() else { return nil }
+        guard let key = MasterKey(Secret(taking: &bytes)) else {
             throw .failed("\(file.path): expected \(MasterKey.count) bytes")
         }
         return key

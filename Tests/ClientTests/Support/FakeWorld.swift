@@ -2,6 +2,7 @@ import CountersignHandshake
 import CountersignOpaque
 import CountersignSchemes
 import CountersignSeal
+import CountersignVault
 import CountersignWire
 import Synchronization
 
@@ -86,54 +87,99 @@ struct FakeTransport: Transport {
     }
 }
 
-/// A clock that is told what it says.
-struct FakeTime: ClientTime {
-    var now: Int64 = 1_800_000_000
-    /// Milliseconds between two looks at the other clock.
-    var delay: Int64 = 0
-    private let ticks = Ticks()
+/// Clocks that are told what they say.
+final class FakeTime: ClientTime {
+    private struct Clocks {
+        var wall: Int64 = 1_800_000_000
+        var milliseconds: Int64 = 0
+        /// Milliseconds between two looks at the monotonic clock.
+        var delay: Int64 = 0
+    }
 
-    var milliseconds: Int64 { ticks.next(delay) }
+    private let clocks = Mutex(Clocks())
 
-    private final class Ticks: Sendable {
-        private let count = Mutex<Int64>(0)
+    var now: Int64 { clocks.withLock { $0.wall } }
 
-        func next(_ step: Int64) -> Int64 {
-            count.withLock { count in
-                count += step
-                return count
-            }
+    var milliseconds: Int64 {
+        clocks.withLock { clocks in
+            clocks.milliseconds += clocks.delay
+            return clocks.milliseconds
         }
     }
+
+    /// Time goes by.
+    func pass(_ seconds: Int64) {
+        clocks.withLock { clocks in
+            clocks.wall += seconds
+            clocks.milliseconds += seconds * 1_000
+        }
+    }
+
+    /// Somebody sets the device's clock.
+    func set(by seconds: Int64) { clocks.withLock { $0.wall += seconds } }
+
+    func delay(_ milliseconds: Int64) { clocks.withLock { $0.delay = milliseconds } }
 }
 
 /// A device, its authority and what lies between them.
 struct FakeWorld {
     let authority: FakeAuthority
     let network: FakeNetwork
-    var vault: any Vault
-    var time = FakeTime()
-    var installation: Installation
+    let store: MemoryVault
+    /// A process, as far as the client goes: what it has in memory.
+    private(set) var keeper: StateKeeper
+    let time = FakeTime()
+    var installation: CountersignClient.Installation
 
-    init(vault: any Vault = MemoryVault()) async throws {
+    init(_ store: MemoryVault = MemoryVault()) async throws {
         authority = try FakeAuthority()
         network = FakeNetwork(authority)
-        self.vault = vault
+        self.store = store
+        keeper = try FakeWorld.process(on: store.vault)
         guard let id = authority.releaseID else { throw FakeAuthority.Problem.broken }
-        installation = Installation(
-            host: "api.example.com", transport: .tls, release: Credentials(keyID: id, key: authority.release),
+        installation = CountersignClient.Installation(
+            host: FakeWorld.host, transport: .tls, release: Credentials(keyID: id, key: authority.release),
             userAgent: "test", channel: .open)
         installation.authorityKey = SigningKey(authority.answerKey.publicKey)
     }
 
+    private static let host = "api.example.com"
+
+    private static func process(on vault: Vault) throws -> StateKeeper {
+        StateKeeper(vault, try StateKeeper.item(host: host, app: nil))
+    }
+
+    /// The same device with another process on the same vault.
+    func another() throws -> FakeWorld {
+        var world = self
+        world.keeper = try FakeWorld.process(on: store.vault)
+        return world
+    }
+
+    /// The process ends, and another takes its place: what was in memory is gone.
+    mutating func restart() throws { self = try another() }
+
+    func use(_ vault: Vault) throws -> FakeWorld {
+        var world = self
+        world.keeper = try FakeWorld.process(on: vault)
+        return world
+    }
+
+    /// Time goes by, for all.
+    func pass(_ seconds: Int64) async {
+        await authority.advance(by: seconds)
+        time.pass(seconds)
+    }
+
     var surroundings: Surroundings {
         Surroundings(
-            transport: FakeTransport(network: network), vault: vault, time: time, random: SystemRandom())
+            transport: FakeTransport(network: network), keeper: keeper, time: time, random: SystemRandom())
     }
 
     var calls: SignedCalls { SignedCalls(installation, surroundings) }
 
-    var state: ClientState { get throws { try ClientState.read(vault) } }
+    /// What the vault has.
+    var state: ClientState { get throws { try another().keeper.look() } }
 
     static func password(_ text: String) throws -> Password {
         let bytes = Array(text.utf8)

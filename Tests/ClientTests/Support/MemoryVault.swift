@@ -1,50 +1,62 @@
 import CountersignSeal
+import CountersignVault
+import Foundation
 import Synchronization
 
 @testable import CountersignClient
 
 /// A vault in memory, which can be told to fail: what the process's end would have left is what it still holds.
-final class MemoryVault: Vault {
+final class MemoryVault: ItemStore {
     private struct Held {
-        var contents: Secret?
-        var isLeased = false
+        var items: [ItemName: Secret] = [:]
         var writesLeft = Int.max
         var writes = 0
+        var readings = 0
+        var closed: VaultProblem?
     }
 
     private let held = Mutex(Held())
+    private let folder = TestFolder()
+
+    deinit { folder.remove() }
+
+    /// What a client is given. Its locks are files, as everywhere.
+    var vault: Vault { Vault(self, locks: VaultLocks(folder: folder.path)) }
 
     /// From then on no write comes about.
     func failAfter(writes: Int) { held.withLock { $0.writesLeft = writes } }
 
+    /// From then on nothing is read or written; nil opens it.
+    func close(_ problem: VaultProblem?) { held.withLock { $0.closed = problem } }
+
     var writes: Int { held.withLock { $0.writes } }
+    var readings: Int { held.withLock { $0.readings } }
 
-    func read() -> VaultReading { held.withLock { $0.contents.map { .value($0) } ?? .absent } }
+    /// All that is there: to be put back later, as from a copy.
+    var contents: [ItemName: Secret] {
+        get { held.withLock { $0.items } }
+        set { held.withLock { $0.items = newValue } }
+    }
 
-    func write(_ contents: Secret) throws(VaultProblem) {
-        let isWritten = held.withLock { held in
-            guard held.writesLeft > 0 else { return false }
+    func find(_ name: ItemName) -> Reading<Secret> {
+        held.withLock { held in
+            held.readings += 1
+            if let problem = held.closed { return Reading(problem) }
+            return held.items[name].map { .value($0) } ?? .absent
+        }
+    }
+
+    func names() throws(VaultProblem) -> [ItemName] { Array(contents.keys) }
+
+    func put(_ bytes: Secret, at name: ItemName) throws(VaultProblem) {
+        try held.withLock { (held) throws(VaultProblem) in
+            if let problem = held.closed { throw problem }
+            guard held.writesLeft > 0 else { throw .failed("the process ended here") }
             held.writesLeft -= 1
             held.writes += 1
-            held.contents = contents
-            return true
+            held.items[name] = bytes
         }
-        if !isWritten { throw VaultProblem("the process ended here") }
     }
 
-    func erase() throws(VaultProblem) { held.withLock { $0.contents = nil } }
-
-    nonisolated(nonsending) func lease() async throws(VaultProblem) -> any VaultLease {
-        while !held.withLock({ held in
-            defer { held.isLeased = true }
-            return !held.isLeased
-        }) { await Task.yield() }
-        return Lease(vault: self)
-    }
-
-    private struct Lease: VaultLease {
-        let vault: MemoryVault
-
-        func release() { vault.held.withLock { $0.isLeased = false } }
-    }
+    func remove(_ name: ItemName) throws(VaultProblem) { held.withLock { _ = $0.items.removeValue(forKey: name) } }
 }

@@ -4,7 +4,7 @@ import CountersignSeal
 ///
 /// A layout byte, then for each part its tag (1 byte), its length (4 bytes, big-endian) and itself, by tag. Parts that this build does
 /// not know are kept as they are.
-struct VaultParts: Sendable {
+struct StateParts: Sendable {
     private static let layout: UInt8 = 1
 
     private var parts: [UInt8: Secret] = [:]
@@ -13,7 +13,7 @@ struct VaultParts: Sendable {
 
     /// Nil where `contents` were not written by ``contents``.
     init?(_ contents: Secret) {
-        guard contents.count >= 1, contents.withExposedBytes({ $0[0] }) == VaultParts.layout else { return nil }
+        guard contents.count >= 1, contents.withExposedBytes({ $0[0] }) == StateParts.layout else { return nil }
         var at = 1
         while at < contents.count {
             guard contents.count - at >= 5 else { return nil }
@@ -28,9 +28,9 @@ struct VaultParts: Sendable {
     }
 
     var contents: Secret {
-        var pieces = [VaultParts.secret([VaultParts.layout])]
+        var pieces = [StateParts.secret([StateParts.layout])]
         for (tag, part) in parts.sorted(by: { $0.key < $1.key }) {
-            pieces.append(VaultParts.secret([tag] + VaultParts.bigEndian(UInt64(part.count)).suffix(4)))
+            pieces.append(StateParts.secret([tag] + StateParts.bigEndian(UInt64(part.count)).suffix(4)))
             pieces.append(part)
         }
         return Secret(joining: pieces)
@@ -42,14 +42,14 @@ struct VaultParts: Sendable {
     }
 
     /// Those whose tag is none of `known` and lies in `range`.
-    func unknown(_ known: Set<UInt8>, in range: ClosedRange<UInt8>) -> VaultParts {
-        var others = VaultParts()
+    func unknown(_ known: Set<UInt8>, in range: ClosedRange<UInt8>) -> StateParts {
+        var others = StateParts()
         others.parts = parts.filter { range.contains($0.key) && !known.contains($0.key) }
         return others
     }
 
     /// What `others` has goes in beside what is here.
-    mutating func add(_ others: VaultParts) { parts.merge(others.parts) { own, _ in own } }
+    mutating func add(_ others: StateParts) { parts.merge(others.parts) { own, _ in own } }
 
     func bytes(_ tag: UInt8) -> [UInt8]? {
         parts[tag]?.withExposedBytes { span in span.indices.map { span[$0] } }
@@ -62,12 +62,12 @@ struct VaultParts: Sendable {
         return Int64(bitPattern: bytes.reduce(0) { $0 << 8 | UInt64($1) })
     }
 
-    mutating func set(_ tag: UInt8, _ bytes: [UInt8]?) { parts[tag] = bytes.map(VaultParts.secret) }
+    mutating func set(_ tag: UInt8, _ bytes: [UInt8]?) { parts[tag] = bytes.map(StateParts.secret) }
 
     mutating func set(_ tag: UInt8, _ text: String?) { set(tag, text.map { Array($0.utf8) }) }
 
     mutating func set(_ tag: UInt8, _ number: Int64?) {
-        set(tag, number.map { VaultParts.bigEndian(UInt64(bitPattern: $0)) })
+        set(tag, number.map { StateParts.bigEndian(UInt64(bitPattern: $0)) })
     }
 
     private static func secret(_ bytes: [UInt8]) -> Secret { Secret(copying: bytes.span) }

@@ -10,12 +10,14 @@ private enum Tag {
     static let clients: ClosedRange<UInt8> = 0...9
     static let sessions: ClosedRange<UInt8> = 10...255
     static let known: Set<UInt8> = [
-        app, clock, signingKey, agreementKey, account, deviceClass, deviceName, slots, session, idle, epoch, root,
+        app, clock, signingKey, agreementKey, endReason, endTime, endedBy, account, deviceClass, deviceName, slots,
+        session, idle, epoch, root,
         expires,
         attempt, nextRoot, nextExpires, asked, token, loginToken, tokenExpires,
     ]
 
     static let (app, clock, signingKey, agreementKey): (UInt8, UInt8, UInt8, UInt8) = (1, 2, 3, 4)
+    static let (endReason, endTime, endedBy): (UInt8, UInt8, UInt8) = (5, 6, 7)
     static let (account, deviceClass, deviceName, slots, session): (UInt8, UInt8, UInt8, UInt8, UInt8) = (
         10, 11, 12, 13, 14
     )
@@ -25,9 +27,9 @@ private enum Tag {
 }
 
 extension ClientState {
-    /// Nil where it is not what ``vaultContents`` wrote: then it is unreadable, and by no means empty.
+    /// Nil where it is not what ``contents`` wrote: then it is unreadable, and by no means empty.
     init?(_ contents: Secret) {
-        guard let parts = VaultParts(contents) else { return nil }
+        guard let parts = StateParts(contents) else { return nil }
         self.init()
         others = parts.unknown(Tag.known, in: Tag.clients)
         app = parts.text(Tag.app)
@@ -39,24 +41,30 @@ extension ClientState {
             self.keys = keys
         default: return nil
         }
+        ended = parts.text(Tag.endReason).map {
+            Ending(reason: $0, at: parts.number(Tag.endTime), by: parts.text(Tag.endedBy))
+        }
         guard let id = parts.bytes(Tag.session) else { return }
         guard let login = SignedIn(parts, SessionID(id.span)) else { return nil }
         self.login = login
     }
 
-    var vaultContents: Secret {
+    var contents: Secret {
         var parts = others
         parts.set(Tag.app, app)
         parts.set(Tag.clock, clockOffset)
         parts[Tag.signingKey] = keys?.signingPKCS8
         parts[Tag.agreementKey] = keys?.agreementPKCS8
+        parts.set(Tag.endReason, ended?.reason)
+        parts.set(Tag.endTime, ended?.at)
+        parts.set(Tag.endedBy, ended?.by)
         login?.write(to: &parts)
         return parts.contents
     }
 }
 
 extension SignedIn {
-    fileprivate init?(_ parts: VaultParts, _ id: SessionID?) {
+    fileprivate init?(_ parts: StateParts, _ id: SessionID?) {
         guard let id, let account = parts.bytes(Tag.account), let name = try? AccountName(checking: account.span),
             let kind = parts.text(Tag.deviceClass).flatMap(Device.Class.init),
             let deviceName = parts.text(Tag.deviceName).flatMap(Device.Name.init),
@@ -68,7 +76,7 @@ extension SignedIn {
             session: session, others: parts.unknown(Tag.known, in: Tag.sessions))
     }
 
-    fileprivate func write(to parts: inout VaultParts) {
+    fileprivate func write(to parts: inout StateParts) {
         parts.add(others)
         parts.set(Tag.session, id.bytes)
         parts.set(Tag.account, account.bytes)
@@ -94,7 +102,7 @@ extension SignedIn {
 }
 
 extension SignedIn.Session {
-    fileprivate init?(device parts: VaultParts, _ id: SessionID, _ idle: Int64) {
+    fileprivate init?(device parts: StateParts, _ id: SessionID, _ idle: Int64) {
         guard let root = parts[Tag.root], root.count == SessionRoot.count,
             let number = parts.number(Tag.epoch).flatMap(UInt32.init(exactly:)), number < .max,
             let expires = parts.number(Tag.expires)
@@ -110,7 +118,7 @@ extension SignedIn.Session {
                 successor: successor, attempt: parts.bytes(Tag.attempt), asked: parts.number(Tag.asked)))
     }
 
-    fileprivate init?(bearer parts: VaultParts, _ id: SessionID, _ idle: Int64) {
+    fileprivate init?(bearer parts: StateParts, _ id: SessionID, _ idle: Int64) {
         guard let token = parts[Tag.token], let loginToken = parts[Tag.loginToken],
             let expires = parts.number(Tag.tokenExpires)
         else { return nil }

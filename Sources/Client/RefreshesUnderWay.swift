@@ -1,0 +1,71 @@
+import CountersignWire
+import Synchronization
+
+/// The refreshes that this process has under way: however many requests need one, one is made, and all have its outcome.
+///
+/// It is nobody's own: who is cancelled stops waiting, and the refresh goes on for the others.
+final class RefreshesUnderWay: Sendable {
+    private typealias Outcome = Result<Void, ClientProblem>
+
+    private struct Flight {
+        var waiting: [UInt64: CheckedContinuation<Outcome, Never>] = [:]
+    }
+
+    private struct Flights {
+        var flights: [Refresh.Cause: Flight] = [:]
+        var lastWaiter: UInt64 = 0
+    }
+
+    private let flights = Mutex(Flights())
+
+    /// Waits for the refresh for `cause` that is under way, or for `begin`.
+    func join(
+        _ cause: Refresh.Cause, _ begin: @escaping @Sendable () async throws(ClientProblem) -> Void
+    ) async throws(ClientProblem) {
+        let number = flights.withLock { flights in
+            flights.lastWaiter += 1
+            return flights.lastWaiter
+        }
+        let outcome = await withTaskCancellationHandler {
+            await withCheckedContinuation { (continuation: CheckedContinuation<Outcome, Never>) in
+                if add(continuation, number, cause) { fly(cause, begin) }
+                // Cancelled before there was anything to leave.
+                if Task.isCancelled { leave(number, cause) }
+            }
+        } onCancel: {
+            leave(number, cause)
+        }
+        try outcome.get()
+    }
+
+    /// Whether it is the first.
+    private func add(
+        _ continuation: CheckedContinuation<Outcome, Never>, _ number: UInt64, _ cause: Refresh.Cause
+    ) -> Bool {
+        flights.withLock { flights in
+            let isFirst = flights.flights[cause] == nil
+            flights.flights[cause, default: Flight()].waiting[number] = continuation
+            return isFirst
+        }
+    }
+
+    private func fly(
+        _ cause: Refresh.Cause, _ begin: @escaping @Sendable () async throws(ClientProblem) -> Void
+    ) {
+        Task {
+            let outcome: Outcome
+            do throws(ClientProblem) {
+                outcome = .success(try await begin())
+            } catch {
+                outcome = .failure(error)
+            }
+            let waiting = flights.withLock { $0.flights.removeValue(forKey: cause)?.waiting ?? [:] }
+            for continuation in waiting.values { continuation.resume(returning: outcome) }
+        }
+    }
+
+    private func leave(_ number: UInt64, _ cause: Refresh.Cause) {
+        let continuation = flights.withLock { $0.flights[cause]?.waiting.removeValue(forKey: number) }
+        continuation?.resume(returning: .failure(.cancelled))
+    }
+}

@@ -1,0 +1,67 @@
+import CountersignSeal
+import CountersignVault
+import CountersignWire
+import Testing
+
+@testable import CountersignClient
+
+/// How the state lies in a vault.
+@Suite struct StateTests {
+    @Test func partsAreReadAsTheyWereWritten() throws {
+        var parts = StateParts()
+        parts.set(7, "text")
+        parts.set(200, Int64.min)
+        parts[9] = Secret(random: 0)
+        let again = try #require(StateParts(parts.contents))
+        #expect(again.text(7) == "text")
+        #expect(again.number(200) == .min)
+        #expect(again.bytes(9) == [])
+        #expect(again[8] == nil)
+        let whole = parts.contents
+        for count in 0..<whole.count {
+            let short = StateParts(whole.part(0..<count))
+            #expect(short == nil || short?.contents.count == count)
+        }
+    }
+
+    /// A build that is put back for a day must not cost what the newer one kept.
+    @Test func whatANewerBuildKeepsOutlivesAnOlderOne() async throws {
+        let world = try await FakeWorld()
+        try await world.signUp()
+        try await world.logIn()
+        let (vault, name) = (world.store.vault, try StateKeeper.item(host: world.installation.host, app: nil))
+        func kept() throws -> StateParts? {
+            try vault.read(name).certain().flatMap { StateParts($0.contents.secret) }
+        }
+        var parts = try #require(try kept())
+        parts.set(9, "the client's")
+        parts.set(200, "the session's")
+        try vault.write(.bytes(parts.contents), to: name)
+        // What this process has in memory is older: it finds that out, and decides anew.
+        try world.keeper.change { state in
+            state.clockOffset = 5
+            return .write(())
+        }
+        #expect(try kept()?.number(2) == 5)
+        #expect(try kept()?.text(9) == "the client's" && kept()?.text(200) == "the session's")
+        // What belonged to a session is not the next one's.
+        try await world.logIn()
+        #expect(try kept()?.text(9) == "the client's" && kept()?.bytes(200) == nil)
+    }
+
+    /// Who cannot read what is there must neither write over it nor take its user for signed out.
+    @Test func whatCannotBeReadIsNotTakenForNothing() async throws {
+        let world = try await FakeWorld()
+        try await world.signUp()
+        try await world.logIn()
+        let (vault, name) = (world.store.vault, try StateKeeper.item(host: world.installation.host, app: nil))
+        try vault.write(.bytes(Secret(random: 3)), to: name)
+        let before = world.store.writes
+        await #expect { try await world.another().calls.send(world.draft()) } throws: { error in
+            guard case ClientProblem.vaultFailed = error else { return false }
+            return true
+        }
+        await #expect(throws: ClientProblem.self) { try await world.another().logIn() }
+        #expect(world.store.writes == before)
+    }
+}
