@@ -16,9 +16,24 @@ package struct Draft: Sendable {
     /// The `Host` field's value.
     package var authority: String
     package var transport: Request.Transport
-    /// Without `Host` and `Content-Length`, which `authority` and `body` stand for.
+    /// Without `Host` and `Content-Length`, which `authority` and the body stand for.
     package var fields: [Field] = []
     package var body: [UInt8] = []
+    /// In place of `body`, where that is not in memory.
+    package var streamed: StreamedBody?
+
+    /// What is known beforehand of a body that is sent as it is read.
+    package struct StreamedBody: Sendable, Equatable {
+        /// Bytes; nil where it goes out in chunks.
+        package let length: Int?
+        /// SHA-256, 32 bytes.
+        package let digest: [UInt8]
+
+        package init(length: Int?, digest: [UInt8]) {
+            self.length = length
+            self.digest = digest
+        }
+    }
 
     package init(method: String, target: [UInt8], authority: String, transport: Request.Transport = .tls) {
         self.method = method
@@ -72,12 +87,18 @@ package struct Draft: Sendable {
         add(name: "host", value: Array(authority.utf8))
         request.authority = request.fields[0].value
         for field in fields { add(name: field.name, value: field.value) }
-        if !body.isEmpty { add(name: "content-length", value: Array(String(body.count).utf8)) }
+        let framing = framing
+        if case .length(let count) = framing { add(name: "content-length", value: Array(String(count).utf8)) }
         _ = add("\r\n".utf8)
         request.tellFieldsApart()
         request.body = body
-        request.framing = body.isEmpty ? .none : .length(body.count)
+        request.framing = framing
         return request
+    }
+
+    private var framing: Request.Framing {
+        if let streamed { return streamed.length.map { .length($0) } ?? .chunked }
+        return body.isEmpty ? .none : .length(body.count)
     }
 }
 
