@@ -176,6 +176,14 @@ let package = Package(
             name: "transport-driver", dependencies: ["CountersignTransport", "CountersignTrust", "CountersignWire"],
             path: "Tests/TransportDriver", swiftSettings: settings),
         .testTarget(
+            name: "SDKTests",
+            dependencies: [
+                "Countersign", "CountersignTestKit", "CountersignClient", "CountersignHandshake", "CountersignOpaque",
+                "CountersignSchemes", "CountersignSeal", "CountersignTransport", "CountersignTrust",
+                "CountersignVault", "CountersignWire",
+            ],
+            path: "Tests/SDKTests", swiftSettings: settings),
+        .testTarget(
             name: "CLITests",
             dependencies: [
                 "CountersignCLI", "CountersignClient", "CountersignHandshake", "CountersignSchemes", "CountersignSeal",
