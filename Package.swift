@@ -51,7 +51,8 @@ let package = Package(
         library("CPAM", apt: "libpam0g-dev"),
 
         module("Wire", []),
-        module("Seal", ["CCrypto", "CSodium"]),
+        module("Sodium", ["CSodium"]),
+        module("Seal", ["CountersignSodium", "CCrypto"]),
         module("Opaque", ["CountersignSeal"]),
         module("Handshake", ["CountersignOpaque", "CountersignSeal", "CountersignWire"]),
         module("Schemes", ["CountersignWire", "CountersignSeal"]),
