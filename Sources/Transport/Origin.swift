@@ -4,6 +4,7 @@ import CountersignTrust
 public struct Origin: Sendable, Hashable, CustomStringConvertible {
     /// How its bytes travel.
     public enum Security: Sendable, Hashable {
+        /// Encrypted, to whom a trust accepts.
         case tls
         /// In the clear. Nothing is known of who answers, and no trust is asked.
         case plaintext

@@ -13,7 +13,16 @@ import CountersignVault
 /// A test of a fault asserts that the fault was met: that ``pending`` is 0.
 public final class FaultyVault: Sendable {
     /// One call of the vault's to what keeps its items. A change that expects something reads first.
-    public enum Call: Sendable, Hashable, CaseIterable { case read, write, remove, list }
+    public enum Call: Sendable, Hashable, CaseIterable {
+        /// Of one item.
+        case read
+        /// Of one item, new or not.
+        case write
+        /// Of one item, there or not.
+        case remove
+        /// Of all items' names.
+        case list
+    }
 
     /// What happens at a call.
     public enum Fault: Sendable, Hashable {
