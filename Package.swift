@@ -51,7 +51,8 @@ let package = Package(
         library("CPAM", apt: "libpam0g-dev"),
 
         module("Wire", []),
-        module("Seal", ["CCrypto", "CSodium"]),
+        module("Sodium", ["CSodium"]),
+        module("Seal", ["CountersignSodium", "CCrypto"]),
         module("Opaque", ["CountersignSeal"]),
         module("Handshake", ["CountersignOpaque", "CountersignSeal", "CountersignWire"]),
         module("Schemes", ["CountersignWire", "CountersignSeal"]),
@@ -76,8 +77,13 @@ let package = Package(
         module("Trust", ["CountersignSeal", "CountersignWire"]),
         // Requests over libcurl, under a trust.
         module("Transport", ["CountersignTrust", "CountersignSeal", "CountersignWire", "CCurl", "CCrypto"]),
-        // For tests: certificates made in process, and a server that shows them.
-        module("TestKit", ["CountersignTrust", "CCrypto"]),
+        // For tests, an app's too: transports and vaults that fail when told to, clocks that stand still, certificates made in process.
+        module(
+            "TestKit",
+            [
+                "CountersignTransport", "CountersignTrust", "CountersignVault", "CountersignSeal", "CountersignWire",
+                "CCrypto",
+            ]),
         // What an app imports: the client SDK.
         .target(
             name: "Countersign",
@@ -128,6 +134,7 @@ let package = Package(
                 "CountersignVault",
                 "CountersignWire",
             ]),
+        tests("TestKit", ["CountersignTransport", "CountersignTrust", "CountersignVault", "CountersignWire"]),
         tests("Trust", ["CountersignTestKit", "CountersignSeal", "CountersignWire"]),
         tests("Transport", ["CountersignTestKit", "CountersignTrust", "CountersignSeal"]),
         tests(
@@ -187,8 +194,7 @@ if Context.environment["COUNTERSIGN_FUZZ"] == "1" {
             dependencies: [
                 "CountersignHTTP", "CountersignServer", "CountersignAuthority", "CountersignHandshake",
                 "CountersignSchemes", "CountersignOpaque", "CountersignSeal", "CountersignTransport",
-                "CountersignTrust",
-                "CountersignWire",
+                "CountersignTrust", "CountersignVault", "CountersignWire",
             ],
             path: "Fuzz",
             exclude: ["Seeds"],
@@ -202,5 +208,6 @@ if Context.environment["COUNTERSIGN_TIMING"] == "1" {
             name: "timing", dependencies: ["CountersignSeal"], path: "Benchmarks/Timing", swiftSettings: settings))
     package.targets.append(
         .executableTarget(
-            name: "client-load", dependencies: ["CountersignTransport", "CountersignTrust"], path: "Benchmarks/ClientLoad", swiftSettings: settings))
+            name: "client-load", dependencies: ["CountersignTransport", "CountersignTrust"],
+            path: "Benchmarks/ClientLoad", swiftSettings: settings))
 }
