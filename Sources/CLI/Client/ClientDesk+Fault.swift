@@ -32,7 +32,8 @@ extension ClientDesk {
                 password or the token; nothing was sent. `countersign profile add` with --pin or --ca names it; with \
                 --bearer-secrets-to-any-certificate they are sent all the same
                 """)
-        case .vaultLocked(let detail), .vaultFailed(let detail): Fault(.failed, detail)
+        case .vaultLocked(let detail): Fault(.failed, "profile \(profile): its vault is locked: \(detail)")
+        case .vaultFailed(let detail): Fault(.failed, "profile \(profile): its vault: \(detail)")
         case .machine(let detail): Fault(.failed, detail)
         }
     }
