@@ -65,12 +65,17 @@ struct ClientDesk: Sendable {
         let line = try ServerLine(profile, shown == nil ? .within(ServerTransport.patience) : .whileItMoves)
         surroundings = Surroundings(
             transport: ServerTransport(line: line, shown: shown),
-            keeper: try ClientDesk.keeper(vault, origin), time: DeviceTime(), random: SystemRandom())
+            keeper: try ClientDesk.keeper(vault, profile, origin), time: DeviceTime(), random: SystemRandom())
     }
 
-    private static func keeper(_ vault: Vault, _ origin: Origin) throws(Fault) -> StateKeeper {
+    private static func keeper(_ vault: Vault, _ profile: Profile, _ origin: Origin) throws(Fault) -> StateKeeper {
+        StateKeeper(vault, try item(profile, origin))
+    }
+
+    /// Under which name its vault has who is signed in.
+    static func item(_ profile: Profile, _ origin: Origin) throws(Fault) -> ItemName {
         do {
-            return StateKeeper(vault, try StateKeeper.item(host: origin.authority, app: nil))
+            return try StateKeeper.item(host: origin.authority, app: profile.app)
         } catch {
             throw ClientDesk.fault(error, origin.description)
         }
@@ -80,7 +85,7 @@ struct ClientDesk: Sendable {
     static func isSignedIn(_ profile: Profile, _ vault: ProfileVault) throws(Fault) -> Bool {
         let (origin, _) = try Origin.split(profile.url)
         do {
-            return try keeper(vault.vault, origin).look().login != nil
+            return try keeper(vault.vault, profile, origin).look().login != nil
         } catch {
             throw (error as? Fault) ?? Fault(.failed, "\(error)")
         }

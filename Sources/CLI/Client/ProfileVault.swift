@@ -1,4 +1,5 @@
 import CountersignSeal
+import CountersignTransport
 import CountersignVault
 import CountersignWire
 import Glibc
@@ -23,6 +24,7 @@ struct ProfileVault: Sendable {
     init(_ profile: Profile, _ folder: ProfileFolder, _ run: Invocation) throws(Fault) {
         switch profile.vault {
         case .file:
+            try EarlierVault(folder: folder).move(to: ClientDesk.item(profile, Origin.split(profile.url).origin))
             self.init(
                 SealedFile(folder.vault, guardedBy: KeyFileGuard(folder.vaultKey)), folder, profile.vault.rawValue)
         case .passphrase:
