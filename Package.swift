@@ -187,7 +187,7 @@ let package = Package(
             name: "CLITests",
             dependencies: [
                 "CountersignCLI", "CountersignClient", "CountersignHandshake", "CountersignSchemes", "CountersignSeal",
-                "CountersignTransport", "CountersignTrust", "CountersignWire",
+                "CountersignTransport", "CountersignTrust", "CountersignVault", "CountersignWire",
             ],
             path: "Tests/CLITests", swiftSettings: settings),
     ],
