@@ -216,8 +216,7 @@ if Context.environment["COUNTERSIGN_TIMING"] == "1" {
             name: "timing", dependencies: ["CountersignSeal"], path: "Benchmarks/Timing", swiftSettings: settings))
     package.targets.append(
         .executableTarget(
-            name: "client-load", dependencies: ["CountersignTransport", "CountersignTrust"],
-            path: "Benchmarks/ClientLoad", swiftSettings: settings))
+            name: "client-load", dependencies: ["Countersign"], path: "Benchmarks/ClientLoad", swiftSettings: settings))
 }
 
 // On a host of Apple's there is the client's half alone, without the system's C libraries: frameworks do their part. For ristretto255,
