@@ -22,6 +22,11 @@ package struct ReleaseCalls: Sendable {
         return try await sendOnce(draft)
     }
 
+    /// The request as it would be sent now.
+    package func signed(_ draft: Draft) throws(ClientProblem) -> Draft {
+        try Listener(surroundings: surroundings).signed(draft, as: installation.release, at: surroundings.now())
+    }
+
     nonisolated(nonsending) private func sendOnce(_ draft: Draft) async throws(ClientProblem) -> SignedCalls.Answered {
         let time = try surroundings.now()
         let keys = installation.authorityKeys

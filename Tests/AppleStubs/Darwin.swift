@@ -105,3 +105,8 @@ public func inet_pton(_ family: Int32, _ text: UnsafePointer<CChar>!, _ address:
 public func inet_ntop(_ family: Int32, _ address: UnsafeRawPointer!, _ text: UnsafeMutablePointer<CChar>!, _ count: socklen_t) -> UnsafePointer<CChar>! { nil }
 public func getifaddrs(_ first: UnsafeMutablePointer<UnsafeMutablePointer<ifaddrs>?>!) -> Int32 { 0 }
 public func freeifaddrs(_ first: UnsafeMutablePointer<ifaddrs>!) {}
+
+// Surroundings
+public func getenv(_ name: UnsafePointer<CChar>!) -> UnsafeMutablePointer<CChar>! { nil }
+public func mkdtemp(_ template: UnsafeMutablePointer<CChar>!) -> UnsafeMutablePointer<CChar>! { nil }
+@discardableResult public func rmdir(_ path: UnsafePointer<CChar>!) -> Int32 { 0 }

@@ -1,25 +1,32 @@
 """Several processes on one profile, and ones that are killed: whoever comes next goes on as if nothing had happened."""
 
 import signal
+import subprocess
 import time
 
 import pytest
 
 from dropping import DroppingProxy
-from gateway import Gateway
-from person import Person
+from gateway import BINARY, Gateway
+from person import PASSWORD, Person
 
 
 @pytest.fixture(scope="module")
 def behind(tmp_path_factory):
     """A gateway whose tokens are good for a second, and a proxy before it."""
     folder = tmp_path_factory.mktemp("processes")
-    with Gateway(folder / "gateway", "--tls", "off") as gateway, DroppingProxy(gateway.port) as proxy:
-        gateway.stop()
-        gateway.options = ("--tls", "off", "--authority", f"127.0.0.1:{proxy.port}")
-        gateway.start()
+    with DroppingProxy() as proxy, Gateway(folder / "gateway", "--tls", "off", "--authority", f"127.0.0.1:{proxy.port}") as gateway:
+        proxy.upstream = gateway.port
         gateway.add_app("demo", registration="open", **{"token-lifetime": "1s"})
         yield gateway, proxy
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    """One that takes passwords, too."""
+    with Gateway(tmp_path_factory.mktemp("logins")) as gateway:
+        gateway.add_app("demo", registration="open", **{"password-login": "on"})
+        yield gateway
 
 
 def person(behind, folder, name: str) -> Person:
@@ -63,6 +70,24 @@ def test_killed_again_and_again(behind, tmp_path, note):
     assert killed >= 5, "they were too quick to be killed"
     assert alice.calls("/last")["headers"]["countersign-session"] == session
     note(f"command line: {killed} of 15 requests killed while a refresh was due; the session went on")
+
+
+@pytest.mark.parametrize("how", [(), ("--password-login",)], ids=["by proof", "by password"])
+def test_two_log_in_at_once(served, tmp_path, how):
+    alice = Person(served, tmp_path / "twice", f"twice{len(how)}").signs_up()
+    for _ in range(3):
+        command = [BINARY, "login", "--profile", alice.profile, "--account", alice.name, "--password-stdin", *how]
+        both = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(2)]
+        # Both have started before either has its password.
+        for process in both:
+            process.stdin.write(PASSWORD.encode())
+            process.stdin.close()
+            process.stdin = None
+        ended = [process.communicate(timeout=60) for process in both]
+        assert [process.returncode for process in both] == [0, 0], ended
+        # What is kept is the one that the server knows last: it is live.
+        assert alice.calls("/hello")["headers"]["countersign-session"] == alice.status("--offline")["session"]
+        assert alice.run("status").returncode == 0
 
 
 def test_signing_out_while_others_call(behind, tmp_path):

@@ -10,7 +10,8 @@ class DroppingProxy:
     """Plain HTTP/1.1, one request a connection. `drop(N, where)` keeps the next N answers to requests whose target holds `where`;
     `hold(what, where)` lets one come as far as here, "request" or "answer", and no further."""
 
-    def __init__(self, port: int):
+    def __init__(self, port: int = 0):
+        # May be told later: the server may want to know where this is.
         self.upstream = port
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]

@@ -97,8 +97,11 @@
 
         /// The x coordinate of the product with another key's point, 32 bytes. Source: NIST SP 800-56A §5.7.1.2.
         func sharedSecret(with peer: KeyHandle) throws(KeyProblem) -> Secret {
-            guard let own = p256Private, let point = peer.p256Public,
-                let key = try? P256.KeyAgreement.PrivateKey(rawRepresentation: own.rawRepresentation),
+            guard var scalar = p256Private?.rawRepresentation, let point = peer.p256Public else {
+                throw KeyProblem("a point on P-256")
+            }
+            defer { scalar.resetBytes(in: scalar.startIndex..<scalar.endIndex) }
+            guard let key = try? P256.KeyAgreement.PrivateKey(rawRepresentation: scalar),
                 let other = try? P256.KeyAgreement.PublicKey(x963Representation: point.x963Representation),
                 let product = try? key.sharedSecretFromKeyAgreement(with: other)
             else { throw KeyProblem("a point on P-256") }

@@ -1,7 +1,12 @@
 import CountersignSeal
 import CountersignTrust
 import CountersignVault
-import Glibc
+
+#if canImport(Darwin)
+    import Darwin
+#else
+    import Glibc
+#endif
 
 /// What a ``FaultyVault`` keeps its items in.
 final class FaultyStore: ItemStore {

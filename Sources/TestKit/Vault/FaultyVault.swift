@@ -1,7 +1,12 @@
 import CountersignSeal
 import CountersignTrust
 import CountersignVault
-import Glibc
+
+#if canImport(Darwin)
+    import Darwin
+#else
+    import Glibc
+#endif
 
 /// A vault in memory that goes wrong when a test says so: is locked, fails, is written by somebody else, or is slow.
 ///
@@ -66,7 +71,7 @@ private final class TemporaryFolder: Sendable {
     init() throws {
         let parent = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
         var template = Array("\(parent)/countersign-test-XXXXXX".utf8CString)
-        guard mkdtemp(&template) != nil else { throw TestFailure("a temporary folder") }
+        guard mkdtemp(&template) != nil else { throw TestFailure(description: "no temporary folder below \(parent)") }
         path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 

@@ -40,3 +40,6 @@ public final class HTTPTransport: Carrier {
     /// under the new one.
     public func replaceTrust(by trust: Trust) { loop.replaceTrust(by: trust) }
 }
+
+/// What carries requests on this platform.
+public typealias PlatformTransport = HTTPTransport

@@ -18,7 +18,9 @@ public struct ManifestFile: ManifestStore {
             guard errno == ENOENT else { throw problem("cannot be looked for") }
             return nil
         }
-        guard let bytes = FileBytes.contents(of: path, upTo: SignedManifest.longest) else { throw problem("cannot be read") }
+        guard let bytes = FileBytes.contents(of: path, upTo: SignedManifest.longest) else {
+            throw problem("cannot be read")
+        }
         return bytes
     }
 

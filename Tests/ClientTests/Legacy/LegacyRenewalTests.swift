@@ -11,12 +11,14 @@ import Testing
         let world = try LegacyWorld()
         try await world.logIn()
         world.server.expire()
+        let reads = world.items.reads
         let answers = try await withThrowingTaskGroup(of: String.self) { group in
             for number in 0..<50 { group.addTask { try await world.post("{\"n\":\(number)}") } }
             return try await group.reduce(into: Set()) { $0.insert($1) }
         }
         #expect(answers == Set((0..<50).map { #"{"done":"{\"n\":\#($0)}"}"# }))
         #expect(world.server.seen("/login/token.php").count == 1)
+        #expect(world.items.reads - reads < 10, "one of them looks, and the others wait for it")
         let taken = world.server.seen("/api").filter { $0.token == "t2" }.map(\.body)
         #expect(taken.count == 50 && Set(taken).count == 50)
         #expect(world.server.seen("/api").contains { $0.token == "t1" }, "some were refused first")

@@ -89,6 +89,10 @@ final class LegacyWorld: Sendable {
 final class LegacyItems: ItemStore {
     private let items = Mutex<[ItemName: Secret]>([:])
     private let lock = Mutex(false)
+    private let looks = Mutex(0)
+
+    /// How often the vault was looked into.
+    var reads: Int { looks.withLock { $0 } }
 
     func lock(_ isLocked: Bool) { lock.withLock { $0 = isLocked } }
     /// All that is kept, in the clear.
@@ -101,6 +105,7 @@ final class LegacyItems: ItemStore {
     }
 
     func find(_ name: ItemName) -> Reading<Secret> {
+        looks.withLock { $0 += 1 }
         if lock.withLock({ $0 }) { return .locked("test") }
         return items.withLock { $0[name] }.map { .value($0) } ?? .absent
     }

@@ -18,6 +18,8 @@ final class OldServer: Transport {
         var session: Session?
         var seen: [Seen] = []
         var given = 0
+        /// The bodies of requests that were granted.
+        var done: [String] = []
         var isOffline = false
         var isRetired = false
         var loses: Set<String> = []
@@ -65,6 +67,7 @@ final class OldServer: Transport {
     }
 
     func seen(_ path: String) -> [Seen] { state.withLock { $0.seen.filter { $0.path == path } } }
+    var done: [String] { state.withLock { $0.done } }
     func change(_ body: (inout State) -> Void) { state.withLock { body(&$0) } }
     /// The token of now is one that ran out.
     func expire() {
@@ -88,6 +91,7 @@ final class OldServer: Transport {
         }
         if let hold, hold.path == seen.path { await hold.pass() }
         await Task.yield()
+        if Task.isCancelled { throw TransportProblem(.notKnown, "cancelled") }
         guard state.withLock({ $0.loses.remove(seen.path) }) == nil else {
             throw TransportProblem(.notKnown, "the answer was lost")
         }
@@ -124,7 +128,10 @@ final class OldServer: Transport {
             return ["token": .string(session.token), "expiresIn": 7200]
         default:
             guard let session = state.session, let token = seen.token else { return err(-100, "event") }
-            if token == session.token { return ["done": .string(seen.body)] }
+            if token == session.token {
+                state.done.append(seen.body)
+                return ["done": .string(seen.body)]
+            }
             return err(session.old.contains(token) ? -101 : -100, "event")
         }
     }

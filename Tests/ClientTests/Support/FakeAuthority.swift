@@ -18,6 +18,8 @@ actor FakeAuthority {
     private var accounts: [String: (credential: [UInt8], record: RegistrationRecord)] = [:]
     private var pending: [[UInt8]: Pending] = [:]
     private(set) var session: FakeSession?
+    /// Whose it is.
+    private var account = ""
     /// With which a password is set anew.
     let resetCode = "ABCD-EFGH-JKMN-PQRS-TVWX"
     /// Seconds since 1970, by the authority.
@@ -101,7 +103,18 @@ actor FakeAuthority {
         if self.session?.isOver(epoch, at: now) != false { return try refuse("token-expired", draft, signer) }
         accepted += 1
         if path.hasSuffix("/logout") { self.session?.ended = "signed-out" }
+        if path.hasSuffix("/session") { return try reply(200, describe(session), draft, signer) }
         return try reply(200, ["ok": true, "method": .string(draft.method)], draft, signer)
+    }
+
+    private func describe(_ session: FakeSession) -> JSONValue {
+        [
+            "account": .string(account), "session": .string(session.id.description), "created": .integer(now),
+            "used": .integer(now), "expires": .integer(session.expires), "idle": .integer(now + 90 * 86_400),
+            "device": [
+                "class": .string(session.device.kind.rawValue), "name": .string(session.device.name.description),
+            ],
+        ]
     }
 
     private func serve(_ path: String, _ draft: Draft) throws -> Response {
@@ -189,6 +202,7 @@ actor FakeAuthority {
         else { return try refuse("wrong-credentials", draft) }
         let session = try FakeSession(root: keys.root, device: device, at: now)
         self.session = session
+        account = start.binding.account.description
         return try reply(
             200,
             [
