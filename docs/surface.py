@@ -11,7 +11,7 @@ import sys
 
 TYPES = {"swift.struct", "swift.enum", "swift.class", "swift.protocol", "swift.actor", "swift.typealias", "swift.associatedtype"}
 # Used without being named: by `==`, by printing, by `for await`, by a set.
-UNNAMED = {"hash(into:)", "description", "errorDescription", "makeAsyncIterator()", "next()", "next(isolation:)", "init(rawValue:)",
+UNNAMED = {"hash(into:)", "description", "customMirror", "makeAsyncIterator()", "next()", "next(isolation:)", "init(rawValue:)",
            "Element", "Failure", "AsyncIterator", "Iterator"}
 
 
