@@ -81,8 +81,8 @@ let package = Package(
         module(
             "TestKit",
             [
-                "CountersignTransport", "CountersignTrust", "CountersignVault", "CountersignSeal", "CountersignWire",
-                "CCrypto",
+                "CountersignClient", "CountersignTransport", "CountersignTrust", "CountersignVault",
+                "CountersignSeal", "CountersignWire", "CCrypto",
             ]),
         // What an app imports: the client SDK.
         .target(
@@ -134,7 +134,9 @@ let package = Package(
                 "CountersignVault",
                 "CountersignWire",
             ]),
-        tests("TestKit", ["CountersignTransport", "CountersignTrust", "CountersignVault", "CountersignWire"]),
+        tests(
+            "TestKit",
+            ["Countersign", "CountersignTransport", "CountersignTrust", "CountersignVault", "CountersignWire"]),
         tests("Trust", ["CountersignTestKit", "CountersignSeal", "CountersignWire"]),
         tests("Transport", ["CountersignTestKit", "CountersignTrust", "CountersignSeal"]),
         tests(

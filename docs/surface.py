@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Says what of the public surface is undocumented, or shown in no snippet: `surface.py WORK SNIPPETS CATALOG`, for script/docs.
+"""Says what of the public surface is undocumented, or shown in no snippet: `surface.py WORK SNIPPETS ARTICLES…`, for script/docs.
 
 WORK has the modules' symbol graphs and the snippets' syntax trees, as the compiler writes them: a symbol counts as shown where a
 snippet means it, not where the same word stands. Exit 1 where something is missing.
@@ -11,7 +11,7 @@ import sys
 
 TYPES = {"swift.struct", "swift.enum", "swift.class", "swift.protocol", "swift.actor", "swift.typealias", "swift.associatedtype"}
 # Used without being named: by `==`, by printing, by `for await`, by a set.
-UNNAMED = {"hash(into:)", "description", "errorDescription", "makeAsyncIterator()", "next()", "next(isolation:)", "init(rawValue:)",
+UNNAMED = {"hash(into:)", "description", "customMirror", "makeAsyncIterator()", "next()", "next(isolation:)", "init(rawValue:)",
            "Element", "Failure", "AsyncIterator", "Iterator"}
 
 
@@ -36,10 +36,10 @@ def is_shown(symbol, used, text, patterns):
     return re.search(rf"\b(func|var|let) {word}\b", text) is not None
 
 
-def strays(catalog, text):
+def strays(articles, text):
     """Code in articles that no snippet has, line for line."""
     lines = {line.strip() for line in text.splitlines()}
-    for path in sorted(catalog.rglob("*.md")):
+    for path in articles:
         for block in re.findall(r"```swift\n(.*?)```", path.read_text(), re.S):
             for line in block.splitlines():
                 if line.strip() and line.strip() not in lines:
@@ -47,7 +47,7 @@ def strays(catalog, text):
 
 
 def main():
-    work, snippets, catalog = map(pathlib.Path, sys.argv[1:])
+    work, snippets, *articles = map(pathlib.Path, sys.argv[1:])
     text = "\n".join(path.read_text() for path in sorted(snippets.glob("*.swift")))
     patterns = "\n".join(line for line in text.splitlines() if re.search(r"\bcase\b", line))
     used = {usr for path in (work / "ast").glob("*.json") for usr in re.findall(r'"(s:[^"]+)"', path.read_text())}
@@ -60,7 +60,7 @@ def main():
             missing.append(f"no documentation: {named}")
         if not is_shown(symbol, used, text, patterns):
             missing.append(f"in no snippet: {named}")
-    missing += [f"no snippet's code: {path}: {line}" for path, line in strays(catalog, text)]
+    missing += [f"no snippet's code: {path}: {line}" for path, line in strays(articles, text)]
     for line in missing:
         print(line, file=sys.stderr)
     # A check that finds no symbols, or whose trees are empty, has checked nothing.

@@ -1,4 +1,5 @@
 // An app's own tests: without a network, without waiting, and with faults when they are wanted.
+import Countersign
 import CountersignTestKit
 import CountersignTransport
 import CountersignTrust
@@ -100,4 +101,17 @@ func check(_ sign: (_ stringToSign: String, _ secret: [UInt8]) -> String) {
             expected == "app=:\(sign(vector.stringToSign, vector.secret)):",
             "\(vector.name): \(request), key \(vector.keyID), at \(vector.created)")
     }
+}
+
+/// A client that is signed in, over the mock: everything of the app's own but the server.
+func aSignedInClient(_ key: ReleaseKey) throws -> (Client, MockTransport) {
+    let vault = try FaultyVault().vault
+    try vault.pretend("anna", isSignedInTo: "api.example.com", app: key.app)
+    let (clock, transport) = (ManualClock(), aMockServer())
+    var options = ClientOptions()
+    options.carriage = .custom(transport)
+    options.clock = clock.deviceClock
+    let client = try Client(
+        release: key, baseURL: "https://api.example.com", vault: .using(vault), trust: .system, options: options)
+    return (client, transport)
 }

@@ -3,7 +3,7 @@ import CountersignTransport
 import CountersignTrust
 
 func fetch(_ trust: Trust) async throws -> [UInt8] {
-    let transport = try HTTPTransport(trust: trust)
+    let transport: HTTPTransport = try PlatformTransport(trust: trust)
     let origin = Origin(.tls, try Host("status.example.net"))
     let request = OutgoingRequest("GET", origin, "/now?part=all", fields: [HTTPField("Accept", "application/json")])
     let response = try await transport.send(request)

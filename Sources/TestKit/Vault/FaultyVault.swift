@@ -42,12 +42,12 @@ public final class FaultyVault: Sendable {
 
     /// The vault. Any number may be opened on one store: they see the same items, as two processes do.
     public let vault: Vault
-    private let store = FaultyStore()
-    private let folder: TemporaryFolder
+    private let store: FaultyStore
 
     /// With nothing in it.
     public init() throws {
-        folder = try TemporaryFolder()
+        let folder = try TemporaryFolder()
+        store = FaultyStore(folder)
         vault = Vault(store, locks: VaultLocks(folder: folder.path))
     }
 
@@ -65,7 +65,7 @@ public final class FaultyVault: Sendable {
 }
 
 /// A folder that goes with the value.
-private final class TemporaryFolder: Sendable {
+final class TemporaryFolder: Sendable {
     let path: String
 
     init() throws {
