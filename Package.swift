@@ -51,7 +51,8 @@ let package = Package(
         library("CPAM", apt: "libpam0g-dev"),
 
         module("Wire", []),
-        module("Seal", ["CCrypto", "CSodium"]),
+        module("Sodium", ["CSodium"]),
+        module("Seal", ["CountersignSodium", "CCrypto"]),
         module("Opaque", ["CountersignSeal"]),
         module("Handshake", ["CountersignOpaque", "CountersignSeal", "CountersignWire"]),
         module("Schemes", ["CountersignWire", "CountersignSeal"]),
@@ -76,8 +77,13 @@ let package = Package(
         module("Trust", ["CountersignSeal", "CountersignWire"]),
         // Requests over libcurl, under a trust.
         module("Transport", ["CountersignTrust", "CountersignSeal", "CountersignWire", "CCurl", "CCrypto"]),
-        // For tests: certificates made in process, and a server that shows them.
-        module("TestKit", ["CountersignTrust", "CCrypto"]),
+        // For tests, an app's too: transports and vaults that fail when told to, clocks that stand still, certificates made in process.
+        module(
+            "TestKit",
+            [
+                "CountersignTransport", "CountersignTrust", "CountersignVault", "CountersignSeal", "CountersignWire",
+                "CCrypto",
+            ]),
         // What an app imports: the client SDK.
         .target(
             name: "Countersign",
@@ -128,6 +134,7 @@ let package = Package(
                 "CountersignVault",
                 "CountersignWire",
             ]),
+        tests("TestKit", ["CountersignTransport", "CountersignTrust", "CountersignVault", "CountersignWire"]),
         tests("Trust", ["CountersignTestKit", "CountersignSeal", "CountersignWire"]),
         tests("Transport", ["CountersignTestKit", "CountersignTrust", "CountersignSeal"]),
         tests(
@@ -169,6 +176,14 @@ let package = Package(
             name: "transport-driver", dependencies: ["CountersignTransport", "CountersignTrust", "CountersignWire"],
             path: "Tests/TransportDriver", swiftSettings: settings),
         .testTarget(
+            name: "SDKTests",
+            dependencies: [
+                "Countersign", "CountersignTestKit", "CountersignClient", "CountersignHandshake", "CountersignOpaque",
+                "CountersignSchemes", "CountersignSeal", "CountersignTransport", "CountersignTrust",
+                "CountersignVault", "CountersignWire",
+            ],
+            path: "Tests/SDKTests", swiftSettings: settings),
+        .testTarget(
             name: "CLITests",
             dependencies: [
                 "CountersignCLI", "CountersignClient", "CountersignHandshake", "CountersignSchemes", "CountersignSeal",
@@ -187,8 +202,7 @@ if Context.environment["COUNTERSIGN_FUZZ"] == "1" {
             dependencies: [
                 "CountersignHTTP", "CountersignServer", "CountersignAuthority", "CountersignHandshake",
                 "CountersignSchemes", "CountersignOpaque", "CountersignSeal", "CountersignTransport",
-                "CountersignTrust",
-                "CountersignWire",
+                "CountersignTrust", "CountersignVault", "CountersignWire",
             ],
             path: "Fuzz",
             exclude: ["Seeds"],
@@ -202,5 +216,34 @@ if Context.environment["COUNTERSIGN_TIMING"] == "1" {
             name: "timing", dependencies: ["CountersignSeal"], path: "Benchmarks/Timing", swiftSettings: settings))
     package.targets.append(
         .executableTarget(
-            name: "client-load", dependencies: ["CountersignTransport", "CountersignTrust"], path: "Benchmarks/ClientLoad", swiftSettings: settings))
+            name: "client-load", dependencies: ["CountersignTransport", "CountersignTrust"],
+            path: "Benchmarks/ClientLoad", swiftSettings: settings))
 }
+
+// On a host of Apple's there is the client's half alone, without the system's C libraries: frameworks do their part. For ristretto255,
+// Argon2id and XChaCha20-Poly1305, which no framework has, comes libsodium as swift-sodium builds it. Linux never resolves that.
+#if os(macOS)
+    let ours: Set = [
+        "Countersign", "CountersignClient", "CountersignHandshake", "CountersignOpaque", "CountersignSchemes",
+        "CountersignSeal", "CountersignSodium", "CountersignTestKit", "CountersignTransport", "CountersignTrust",
+        "CountersignVault", "CountersignWire",
+    ]
+    // Decided by InlineArray: generics over integers need their runtime.
+    package.platforms = [.macOS(.v26), .iOS(.v26)]
+    package.dependencies = [.package(url: "https://github.com/jedisct1/swift-sodium.git", from: "0.9.1")]
+    package.products.removeAll { !ours.contains($0.name) }
+    package.targets.removeAll { !ours.contains($0.name) }
+    for target in package.targets {
+        target.dependencies.removeAll { dependency in
+            guard case .byNameItem(let name, _) = dependency else { return false }
+            return !ours.contains(name)
+        }
+        switch target.name {
+        case "CountersignSodium": target.dependencies = [.product(name: "Clibsodium", package: "swift-sodium")]
+        // What is libcurl's and OpenSSL's.
+        case "CountersignTransport": target.exclude = ["Loop", "TLS"]
+        case "CountersignTestKit": target.exclude = ["TLS"]
+        default: break
+        }
+    }
+#endif

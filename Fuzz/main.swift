@@ -12,6 +12,7 @@ let targets: [String: @Sendable (Span<UInt8>) -> Void] = [
     "token": fuzzToken, "refresh": fuzzRefresh,
     "hosts": fuzzHosts, "manifest": fuzzManifest, "certificate": fuzzCertificate,
     "answer-head": fuzzAnswerHead,
+    "vault": fuzzVault, "remembered": fuzzRemembered,
     "planted": fuzzPlanted,
 ]
 

@@ -113,6 +113,8 @@ package enum MetaName: String, Sendable, CaseIterable {
     case registrationKey = "registration-key"
     /// What the tokens of bearer sessions are derived under, sealed under the master key.
     case bearerKey = "bearer-key"
+    /// What clients are told of pins: signed manifests, by app.
+    case pinManifests = "pin-manifests"
     /// Since when requests are counted: whole Unix seconds, in decimal.
     case meterBegan = "meter-began"
 }

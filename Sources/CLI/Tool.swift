@@ -18,7 +18,8 @@ enum Tool {
         .releaseRetire, .releaseImpact,
         .accountAdd, .accountList, .accountLock, .accountUnlock, .accountRemove, .accountReset, .accountImport,
         .sessionList, .sessionRevoke,
-        .meter, .auditList, .auditVerify, .assertionKeys, .assertionRotate, .profileAdd, .signUp, .logIn,
+        .meter, .auditList, .auditVerify, .assertionKeys, .assertionRotate, .pinsKeygen, .pinsSign,
+        .pinsShow, .pinsPublish, .profileAdd, .signUp, .logIn,
         .logOut, .status, .sessions, .password, .request, .sign,
         .verify, .explain, .benchStore, .benchLogin, .bench, .version,
     ]

@@ -2,6 +2,7 @@ import CountersignHandshake
 import CountersignOpaque
 import CountersignSchemes
 import CountersignSeal
+import CountersignVault
 import CountersignWire
 
 /// Signs a person in on this device. Neither the password nor anything that could be used in its place is sent, and what comes
@@ -16,6 +17,9 @@ package struct LogIn: Sendable {
     }
 
     /// The session takes the place of one that is kept here. Computes a slow hash.
+    ///
+    /// From the moment at which the authority makes the session until it is kept here, others wait: of two logins at once the later
+    /// one ends the earlier one's session, and must be the one that is kept.
     nonisolated(nonsending) package func callAsFunction(
         _ account: AccountName, _ password: Password, on kind: Device.Class, named name: Device.Name,
         keepingSigningKey place: SigningKeyPlace = .vault
@@ -44,6 +48,8 @@ package struct LogIn: Sendable {
         let proof = try PasswordProof(login, answer, binding)
         let signed = try proof.signed(.login, by: presented.signer)
         try await presented.bind()
+        let lease = try await surroundings.keeper.lease()
+        defer { lease.release() }
         let session = try await finish(routes, proof.keys.root, signed)
         let signedIn = SignedIn(
             account: account, deviceClass: kind, deviceName: name, slots: session.slots,

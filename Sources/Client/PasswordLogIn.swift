@@ -1,6 +1,7 @@
 import CountersignHandshake
 import CountersignOpaque
 import CountersignSeal
+import CountersignVault
 import CountersignWire
 
 /// Signs in by sending the password, over TLS and to a certificate that is pinned, for apps whose policy allows it. What comes back is a bearer session: tokens that
@@ -22,6 +23,9 @@ package struct PasswordLogIn: Sendable {
         let keys = try surroundings.keeper.anyKeys()
         let routes = AuthorityRoutes(installation: installation, surroundings: surroundings)
         let device = keys.device(kind, name)
+        // As with ``LogIn``.
+        let lease = try await surroundings.keeper.lease()
+        defer { lease.release() }
         let answered = try await routes.post("/login/password", trust: trust) { (_) throws(ClientProblem) in
             [
                 "account": .string(account.description), "password": .string(password.withExposedBytes { $0.text }),

@@ -1,4 +1,4 @@
-import CSodium
+import CountersignSodium
 
 /// What a sealed value is for. It is authenticated with the value, so that a row copied over another row, another
 /// app or another kind, or put back from an earlier epoch, does not open.

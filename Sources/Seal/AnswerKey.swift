@@ -1,4 +1,4 @@
-import CSodium
+import CountersignSodium
 
 /// An Ed25519 key of the authority's, kept as its 32-byte seed. Source: RFC 8032.
 package enum AnswerKey {

@@ -1,4 +1,4 @@
-import CSodium
+import CountersignSodium
 
 /// Argon2id, version 1.3, with a fixed salt: a function that costs memory and time, to stretch what a password gave.
 /// Source: RFC 9106.

@@ -1,4 +1,4 @@
-import CSodium
+import CountersignSodium
 
 /// Where MACs and digests that an attacker may steer are compared; nowhere else. The time taken depends on the
 /// length alone, which is public.

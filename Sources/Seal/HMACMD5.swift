@@ -1,4 +1,4 @@
-import CCrypto
+import CountersignSodium
 
 /// HMAC-MD5, for the legacy logins that are built on it and for nothing else. Source: RFC 2104, RFC 1321.
 package enum HMACMD5 {
@@ -10,7 +10,7 @@ package enum HMACMD5 {
         } else {
             for index in 0..<key.count { block[index] = key[index] }
         }
-        defer { withUnsafeMutableBytes(of: &block) { OPENSSL_cleanse($0.baseAddress, $0.count) } }
+        defer { withUnsafeMutableBytes(of: &block) { sodium_memzero($0.baseAddress, $0.count) } }
         let inner = hash(message, after: block, maskedWith: 0x36)
         return hash(inner.span, after: block, maskedWith: 0x5C)
     }
@@ -21,7 +21,7 @@ package enum HMACMD5 {
         var context = MD5()
         context.update(masked.span)
         context.update(message)
-        withUnsafeMutableBytes(of: &masked) { OPENSSL_cleanse($0.baseAddress, $0.count) }
+        withUnsafeMutableBytes(of: &masked) { sodium_memzero($0.baseAddress, $0.count) }
         return context.finish()
     }
 }

@@ -1,4 +1,4 @@
-import CSodium
+import CountersignSodium
 
 /// A keyed 128-bit hash of short input: SipHash-2-4-128. Who does not know the key cannot make two inputs meet, so it
 /// can stand for its input in a table. Not a MAC for messages.

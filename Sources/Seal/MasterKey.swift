@@ -1,4 +1,4 @@
-import CSodium
+import CountersignSodium
 
 /// The 32 bytes that seal every secret the authority keeps. Never in the database.
 package final class MasterKey: Sendable {

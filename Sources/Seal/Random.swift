@@ -1,4 +1,4 @@
-import CSodium
+import CountersignSodium
 
 /// Where randomness comes from, as an argument, so that a test can decide it.
 package protocol RandomSource: Sendable {

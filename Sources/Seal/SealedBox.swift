@@ -1,4 +1,4 @@
-import CSodium
+import CountersignSodium
 
 /// Bytes that only the holder of one X25519 key can read, from a sender who needs no key of his own: an ephemeral key agrees
 /// with the receiver's, and what both give, with both public halves and the purpose, is the key of one XChaCha20-Poly1305

@@ -1,4 +1,4 @@
-import CSodium
+import CountersignSodium
 
 /// Bytes that must not be seen: wiped when the last holder lets go, never printed.
 ///

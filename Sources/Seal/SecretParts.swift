@@ -1,4 +1,4 @@
-import CSodium
+import CountersignSodium
 
 extension Secret {
     /// The parts, one after the other.

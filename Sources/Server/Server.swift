@@ -28,7 +28,8 @@ public enum Server {
             configuration.logins, deployment, sessions, writer: writer, replay: replay, log: log)
         let routes = RouteTable(
             prefix: configuration.prefix,
-            Route.open(assertionKeys) + [.time(signedBy: signing.authority)] + sessions.routes + accounts.routes,
+            Route.open(assertionKeys) + [.time(signedBy: signing.authority), .pins(PinShelf(deployment))]
+                + sessions.routes + accounts.routes,
             legacy: LegacyRoutes(services: accounts.services))
         let service = try Service(
             configuration, log: log, signing: signing, meter: meter, replay: replay,

@@ -1,4 +1,8 @@
-import Glibc
+#if canImport(Darwin)
+    import Darwin
+#else
+    import Glibc
+#endif
 
 /// Where time comes from, as an argument, so that a test can decide it.
 public struct DeviceClock: Sendable {

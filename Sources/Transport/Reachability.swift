@@ -1,5 +1,9 @@
-import CCurl
-import Glibc
+#if canImport(Darwin)
+    import Darwin
+#else
+    import CCurl
+    import Glibc
+#endif
 
 /// Whether there is any way out of the machine, as an argument.
 public struct Reachability: Sendable {

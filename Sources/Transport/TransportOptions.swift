@@ -36,7 +36,8 @@ public struct TransportOptions: Sendable {
     public var authorities = Authorities.machine
     /// Through whom requests go.
     public var proxy = Proxy.none
-    /// Where hosts are, in place of what the DNS says. Names on certificates are checked as if the DNS had said it.
+    /// Where hosts are, in place of what the DNS says. Names on certificates are checked as if the DNS had said it. URLSession has nothing
+    /// for that: there it stays empty.
     public var addresses: [Host: Host] = [:]
     /// Told of each verdict that is not plain acceptance, on the transport's thread: it must not wait.
     public var observe: @Sendable (Verdict) -> Void = { _ in }

@@ -1,4 +1,8 @@
-import Glibc
+#if canImport(Darwin)
+    import Darwin
+#else
+    import Glibc
+#endif
 
 /// A value that several threads use in turn. A pthread mutex, which the thread sanitizer understands; Swift's own is a
 /// futex that it does not know.

@@ -1,5 +1,10 @@
 import CountersignWire
-import Glibc
+
+#if canImport(Darwin)
+    import Darwin
+#else
+    import Glibc
+#endif
 
 /// Whom a connection is for: a name of the DNS, or an address.
 ///

@@ -52,7 +52,7 @@ extension Policy {
     }
 
     /// The pins it names.
-    var pins: [Pin] {
+    package var pins: [Pin] {
         switch kind {
         case .one(.pins(let set), _, _): set.all
         case .one(.certificates(let certificates), _, _): certificates.map(\.pin)

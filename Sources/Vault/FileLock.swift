@@ -1,7 +1,7 @@
-#if canImport(Glibc)
-    import Glibc
-#else
+#if canImport(Darwin)
     import Darwin
+#else
+    import Glibc
 #endif
 
 /// An exclusive `flock` on a file that is never removed. The kernel gives it back when its holder dies, however he dies.

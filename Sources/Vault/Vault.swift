@@ -15,8 +15,8 @@ public struct Vault: Sendable {
         case version(ItemVersion)
     }
 
-    private let store: any ItemStore
-    private let locks: VaultLocks
+    let store: any ItemStore
+    let locks: VaultLocks
     /// Where an app's calls wait.
     let line: BlockingLine
 

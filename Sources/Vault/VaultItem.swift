@@ -59,7 +59,7 @@ public struct VaultItem: Sendable {
     public var bytes: [UInt8] { contents.bytes }
 
     /// Nil where `stored` was not written by ``stored``.
-    init?(stored: Secret) {
+    package init?(stored: Secret) {
         let start = 2 + ItemVersion.count
         guard stored.count >= start else { return nil }
         let head = stored.withExposedBytes { bytes in (0..<start).map { bytes[$0] } }
@@ -69,8 +69,11 @@ public struct VaultItem: Sendable {
     }
 
     /// What a back end keeps: `1 ‖ kind (1) ‖ version (16) ‖ contents`.
-    var stored: Secret {
+    package var stored: Secret {
         let head = [VaultItem.layout, contents.kind.rawValue] + version.bytes
         return Secret(joining: [Secret(copying: head.span), contents.secret])
     }
+
+    /// The same contents, as if somebody had written them anew.
+    package var rewritten: VaultItem { VaultItem(contents, .next()) }
 }

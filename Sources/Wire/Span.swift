@@ -1,4 +1,8 @@
-import Glibc
+#if canImport(Darwin)
+    import Darwin
+#else
+    import Glibc
+#endif
 
 extension Span<UInt8> {
     /// Byte for byte. For public bytes only: the time taken tells where they differ.

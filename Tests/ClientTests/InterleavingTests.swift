@@ -133,7 +133,7 @@ private final class Interleaving: Sendable {
         switch pick(0...5) {
         case 0: spawn { await self.signOut(who, "signed out in between") }
         case 1: forget(who, "forgotten in between")
-        case 2: try? await signIn(who, "signed in in between")
+        case 2: spawn { try? await self.signIn(who, "signed in in between") }
         case 3:
             await origin.authority.end("revoked")
             mark("revoked")

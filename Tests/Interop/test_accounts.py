@@ -306,13 +306,10 @@ def test_an_unknown_authority_gets_no_registration(served, tmp_path):
 @pytest.fixture
 def dropping(tmp_path):
     """A server without TLS, and a proxy before it that can read, and keep, what passes."""
-    with Gateway(tmp_path / "gateway", "--tls", "off") as gateway:
-        with DroppingProxy(gateway.port) as proxy:
-            gateway.stop()
-            gateway.options = ("--tls", "off", "--authority", f"127.0.0.1:{proxy.port}")
-            gateway.start()
-            gateway.add_app("demo", registration="open")
-            yield gateway, proxy
+    with DroppingProxy() as proxy, Gateway(tmp_path / "gateway", "--tls", "off", "--authority", f"127.0.0.1:{proxy.port}") as gateway:
+        proxy.upstream = gateway.port
+        gateway.add_app("demo", registration="open")
+        yield gateway, proxy
 
 
 @pytest.mark.parametrize("arguments", [["/read"], ["-d", "a=b", "/pay"]], ids=["GET", "POST"])

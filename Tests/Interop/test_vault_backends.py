@@ -167,3 +167,37 @@ def test_a_choice_stays_when_the_keyring_is_away(keyring, tmp_path):
     assert ask("platform", folder, "read", *ITEM, **NO_TPM, **PASSPHRASE).startswith("failed: Secret Service")
     assert ask("platform", folder, "write", *ITEM, "x", **NO_TPM, **PASSPHRASE).startswith("failed: Secret Service")
     assert ask("platform", folder, "read", *ITEM, **keyring.variables) == "value held"
+
+
+@needs_keyring
+@pytest.mark.parametrize("rule, expected", [({}, "absent"), ({"VAULT_KEEPS": "1"}, "value held")])
+def test_a_program_installed_again_follows_its_rule(keyring, tmp_path, rule, expected):
+    folder = tmp_path / "app"
+
+    def place(*words):
+        return ask("place", folder, *words, **keyring.variables, **rule)
+
+    for service in ("countersign", "another"):
+        assert place("write", service, "anna", "held") == ""
+    assert place("read", "countersign", "anna") == "value held"
+    # Removed with its folder; the keyring stays.
+    shutil.rmtree(folder)
+    keyring.end()
+    keyring.begin()
+    assert place("read", "countersign", "anna").startswith("locked: ")
+    keyring.end()
+    keyring.begin("--unlock")
+    assert place("read", "countersign", "anna") == expected
+    assert place("read", "another", "anna") == "value held"
+
+
+def test_a_place_asks_for_its_passphrase(tmp_path):
+    # What an earlier start chose on a machine that has nothing else.
+    folder = tmp_path / "app"
+    folder.mkdir(mode=0o700)
+    (folder / "back-end").write_text("passphrase")
+    (folder / "back-end").chmod(0o600)
+    assert ask("place", folder, "write", *ITEM, "held", **PASSPHRASE) == ""
+    assert ask("place", folder, "read", *ITEM, **PASSPHRASE) == "value held"
+    assert ask("place", folder, "read", *ITEM).startswith("locked: ")
+    assert ask("place", folder, "read", *ITEM, VAULT_PASSPHRASE="wrong").startswith("locked: ")

@@ -21,7 +21,15 @@ struct Driver: Sendable {
     static let passphrase = variable("VAULT_PASSPHRASE")
 
     private static func vault(_ backEnd: String, _ folder: String) throws(VaultProblem) -> Vault {
-        Vault(try store(backEnd, "\(folder)/items.sealed"), locks: VaultLocks(folder: folder))
+        if backEnd == "place" { return Vault(place(folder)) }
+        return Vault(try store(backEnd, "\(folder)/items.sealed"), locks: VaultLocks(folder: folder))
+    }
+
+    /// As an app has it.
+    private static func place(_ folder: String) -> VaultPlace {
+        let rule: ReinstallRule = getenv("VAULT_KEEPS") == nil ? .forget : .keep
+        return .platform(folder: folder) { getenv("VAULT_PASSPHRASE").map { String(cString: $0) } }
+            .afterReinstall(rule, services: ["countersign"])
     }
 
     private static func platform(_ folder: String) throws(VaultProblem) -> PlatformVault {
@@ -59,7 +67,7 @@ struct Driver: Sendable {
         case ("count", 3): try count(ItemName(service: words[0], account: words[1]), Int(words[2]) ?? 0)
         case ("load", 2): try load(ItemName(service: words[0], account: words[1]))
         case ("lease", 1): try await lease(.milliseconds(Int(words[0]) ?? 0))
-        default: try runPresence(command, words)
+        default: try await runPresence(command, words)
         }
     }
 

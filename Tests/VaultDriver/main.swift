@@ -11,7 +11,8 @@
 //   vault-driver BACK-END FOLDER lease PATIENCE-MS         says `leased`, holds it until standard input ends
 //   vault-driver platform FOLDER choice             which back end, and why not the others
 //
-// BACK-END: platform, secret-service, systemd-creds, passphrase, tpm=TCTI. The passphrase is VAULT_PASSPHRASE's. Exit 0 done, 1
+// BACK-END: platform, place (the same as an app has it; items of service `countersign` are forgotten by a new installation unless
+// VAULT_KEEPS is set), secret-service, systemd-creds, passphrase, tpm=TCTI. The passphrase is VAULT_PASSPHRASE's. Exit 0 done, 1
 // refused: `locked`, `changed` or `failed` on standard output. A presence's are in Presence.swift.
 import CountersignSeal
 import CountersignVault

@@ -132,3 +132,37 @@ private func step<Value>(_ answer: PresenceAnswer<Value>) -> PresenceStep? {
         }
     }
 }
+
+#if os(Linux)
+    @Suite struct MachinePresenceTests {
+        /// The person is asked by a task, why is shown to him, and what he kept comes out for nobody else.
+        @Test func thePersonIsAskedAndToldWhy() async throws {
+            let asked = Mutex<[String]>([])
+            let typed = Mutex<String?>("right")
+            let folder = try Folder()
+            let vault = Vault(MemoryStore(), locks: VaultLocks(folder: folder.path))
+            let presence = Presence(
+                MachinePresence(
+                    fingerprint: nil, check: Password(right: "right"), tpm: nil, cost: .init(memory: 64, passes: 1)
+                ) { reason in
+                    await Task.yield()
+                    asked.withLock { $0.append(reason) }
+                    return typed.withLock { $0 }
+                })
+            let name = try item("anna")
+            #expect(step(try await presence.setBytes([1, 2], at: name, in: vault, reason: "keep")) == nil)
+            guard case .present([1, 2]) = try await presence.bytes(name, in: vault, reason: "pay") else {
+                Issue.record("did not come out")
+                return
+            }
+            typed.withLock { $0 = "wrong" }
+            #expect(step(try await presence.bytes(name, in: vault, reason: "pay")) == .retry)
+            typed.withLock { $0 = nil }
+            #expect(step(try await presence.bytes(name, in: vault, reason: "pay")) == .loginPage)
+            #expect(asked.withLock { $0 } == ["keep", "pay", "pay", "pay"])
+            try await presence.remove(name, in: vault)
+            #expect(step(try await presence.bytes(name, in: vault, reason: "pay")) == .loginPage)
+            #expect(asked.withLock { $0.count } == 4)
+        }
+    }
+#endif

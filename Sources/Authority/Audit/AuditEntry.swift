@@ -66,6 +66,7 @@ package enum AuditAction: String, Sendable, CaseIterable {
     case nextKeyPromote = "release.next-key.promote"
     case nextKeyDrop = "release.next-key.drop"
     case assertionKeysRotate = "assertion-keys.rotate"
+    case pinsPublish = "pins.publish"
     case accountAdd = "account.add"
     case accountImport = "account.import"
     case accountRegister = "account.register"

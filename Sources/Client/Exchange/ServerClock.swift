@@ -48,7 +48,7 @@ extension Notice {
 
 extension Surroundings {
     /// What time it is at the authority, whole Unix seconds. Before it is learnt, the device's clock with what is kept from before.
-    func now() throws(ClientProblem) -> Int64 {
+    package func now() throws(ClientProblem) -> Int64 {
         if let now = keeper.clock.now(time) { return now }
         return time.now + (try keeper.state().clockOffset)
     }

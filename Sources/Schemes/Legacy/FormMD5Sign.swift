@@ -30,7 +30,7 @@ extension FormMD5 {
         draft.attach(added + bytes("&sign=\(Hex.encode(mac.span))"), to: place)
     }
 
-    private func place(for method: String) -> Draft.FormPlace? {
+    func place(for method: String) -> Draft.FormPlace? {
         switch method {
         case "GET", "HEAD": .query
         case "POST": .body

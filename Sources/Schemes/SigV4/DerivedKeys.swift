@@ -1,6 +1,11 @@
 import CountersignSeal
 import CountersignWire
-import Glibc
+
+#if canImport(Darwin)
+    import Darwin
+#else
+    import Glibc
+#endif
 
 /// The keys that one secret signs with: one for each day, region and service, and the few that were used last kept, so
 /// that a request under one of those costs no derivation. Source: AWS Signature Version 4, "Calculate the signature".

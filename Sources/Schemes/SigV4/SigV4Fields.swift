@@ -1,5 +1,10 @@
 import CountersignWire
-import Glibc
+
+#if canImport(Darwin)
+    import Darwin
+#else
+    import Glibc
+#endif
 
 extension SigV4Space {
     private static let mostFields = 64

@@ -1,4 +1,4 @@
-import CSodium
+import CountersignSodium
 
 /// Ed25519 by libsodium, which verifies in half of OpenSSL's time and refuses keys and points of small order.
 /// Source: RFC 8032 §5.1; RFC 9421 §3.3.6.

@@ -31,6 +31,9 @@ extension Span<UInt8> {
     }
 }
 
+/// What a key is set up to do.
+enum KeyPurpose { case verify, sign }
+
 /// Why a key cannot be used: one sentence for a person, without any of the key's bytes.
 package struct KeyProblem: Error, Sendable, Equatable {
     package let expected: String

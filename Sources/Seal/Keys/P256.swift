@@ -1,5 +1,3 @@
-import CCrypto
-
 /// A public key on P-256 as the 65 bytes `04 ‖ x ‖ y`. Whether the point is on the curve is found out where it is used.
 /// Source: SEC 1 §2.3.3.
 package struct P256Point: Sendable, Hashable {
@@ -32,34 +30,34 @@ package struct P256Point: Sendable, Hashable {
     /// The same as a key that is prepared for many signatures; throws where the point is not on the curve.
     package func verifyingKey() throws(KeyProblem) -> PublicKey { try PublicKey(self) }
 
-    package var isOnCurve: Bool { EVPKey(self) != nil }
+    package var isOnCurve: Bool { KeyHandle(self) != nil }
 
     /// Whether `signature`, r ‖ s in 64 bytes, is one of `message` under ecdsa-p256-sha256. Under a point that is not on the
     /// curve none is. For a key that is used once; one that is kept is ``verifyingKey()``.
     package func verify(_ signature: Span<UInt8>, of message: Span<UInt8>) -> ConstantTime.Verdict {
-        guard let key = EVPKey(self) else { return .different }
+        guard let key = KeyHandle(self) else { return .different }
         return ECDSA.verifyOnce(signature, of: message, under: key)
     }
 }
 
 /// The private half of a P-256 key for key agreement. Source: NIST SP 800-56A §5.7.1.2; RFC 5903 §9 for the x coordinate.
 package final class AgreementKey: Sendable {
-    private let key: EVPKey
+    private let key: KeyHandle
     package let publicPoint: P256Point
 
     /// A new one.
     package convenience init() throws(KeyProblem) {
-        guard let key = EVPKey.randomP256() else { throw KeyProblem("a P-256 key that OpenSSL makes") }
+        guard let key = KeyHandle.randomP256() else { throw KeyProblem("a P-256 key that the library makes") }
         try self.init(key)
     }
 
     /// From what ``pkcs8`` gave.
     package convenience init(pkcs8: Secret) throws(KeyProblem) {
-        guard let key = EVPKey(privateKeyInfo: pkcs8) else { throw KeyProblem("a private key as PKCS #8") }
+        guard let key = KeyHandle(privateKeyInfo: pkcs8) else { throw KeyProblem("a private key as PKCS #8") }
         try self.init(key)
     }
 
-    private init(_ key: EVPKey) throws(KeyProblem) {
+    private init(_ key: KeyHandle) throws(KeyProblem) {
         guard let point = key.p256Point else { throw KeyProblem("a key on P-256") }
         self.key = key
         publicPoint = point
@@ -70,18 +68,7 @@ package final class AgreementKey: Sendable {
 
     /// The x coordinate of the product, 32 bytes; throws where `point` is not on the curve.
     package func sharedSecret(with point: P256Point) throws(KeyProblem) -> Secret {
-        guard let peer = EVPKey(point) else { throw KeyProblem("a point on P-256") }
-        defer { ERR_clear_error() }
-        guard let context = EVP_PKEY_CTX_new(key.pointer, nil) else { throw KeyProblem("a key that OpenSSL takes") }
-        defer { EVP_PKEY_CTX_free(context) }
-        // Not validated once more, by a multiplication with the order: it is on the curve, whose cofactor is 1.
-        guard EVP_PKEY_derive_init(context) == 1, EVP_PKEY_derive_set_peer_ex(context, peer.pointer, 0) == 1 else {
-            throw KeyProblem("a point on P-256")
-        }
-        var bytes = [UInt8](repeating: 0, count: 32)
-        defer { bytes.withUnsafeMutableBytes { OPENSSL_cleanse($0.baseAddress, $0.count) } }
-        var length = bytes.count
-        guard EVP_PKEY_derive(context, &bytes, &length) == 1, length == 32 else { throw KeyProblem("a point on P-256") }
-        return Secret(copying: bytes.span)
+        guard let peer = KeyHandle(point) else { throw KeyProblem("a point on P-256") }
+        return try key.sharedSecret(with: peer)
     }
 }

@@ -1,4 +1,4 @@
-import CSodium
+import CountersignSodium
 
 /// One key in its text form. Source: RFC 7468 §3, in the strict form of its figure 3, lines ending in LF or CRLF.
 package enum PEM {

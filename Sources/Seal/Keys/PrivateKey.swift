@@ -14,7 +14,7 @@ package final class PrivateKey: Sendable, CustomStringConvertible, CustomReflect
     /// From a PEM file with a PKCS #8 private key. `algorithm` is needed for RSA.
     package convenience init(pem: Span<UInt8>, algorithm: KeyAlgorithm? = nil) throws(KeyProblem) {
         let (kind, der) = try PEM.read(pem)
-        guard kind == .privateKey, let key = EVPKey(privateKeyInfo: der) else {
+        guard kind == .privateKey, let key = KeyHandle(privateKeyInfo: der) else {
             throw KeyProblem("a private key as PKCS #8")
         }
         try self.init(key, algorithm)
@@ -25,13 +25,13 @@ package final class PrivateKey: Sendable, CustomStringConvertible, CustomReflect
         switch algorithm {
         case .ed25519: try self.init(ed25519Seed: Secret(random: 32))
         case .ecdsaP256:
-            guard let key = EVPKey.randomP256() else { throw KeyProblem("a P-256 key that OpenSSL makes") }
+            guard let key = KeyHandle.randomP256() else { throw KeyProblem("a P-256 key that the library makes") }
             try self.init(key, .ecdsaP256)
         default: throw KeyProblem("ed25519 or ecdsa-p256-sha256; other keys are not made here")
         }
     }
 
-    private init(_ key: EVPKey, _ algorithm: KeyAlgorithm?) throws(KeyProblem) {
+    private init(_ key: KeyHandle, _ algorithm: KeyAlgorithm?) throws(KeyProblem) {
         publicKey = try PublicKey(key, algorithm)
         switch publicKey.algorithm {
         case .ed25519:
@@ -49,7 +49,7 @@ package final class PrivateKey: Sendable, CustomStringConvertible, CustomReflect
 
     /// A P-256 key from what ``AgreementKey/pkcs8`` gives of one: devices keep both of theirs alike.
     package convenience init(p256PKCS8 der: Secret) throws(KeyProblem) {
-        guard let key = EVPKey(privateKeyInfo: der) else { throw KeyProblem("a private key as PKCS #8") }
+        guard let key = KeyHandle(privateKeyInfo: der) else { throw KeyProblem("a private key as PKCS #8") }
         try self.init(key, .ecdsaP256)
     }
 

@@ -13,7 +13,7 @@ package final class PublicKey: Sendable {
 
     /// `algorithm` is needed for RSA, which has two; for the others it may be nil, and must fit where it is not.
     package convenience init(der: Span<UInt8>, algorithm: KeyAlgorithm? = nil) throws(KeyProblem) {
-        guard let key = EVPKey(subjectPublicKeyInfo: der) else {
+        guard let key = KeyHandle(subjectPublicKeyInfo: der) else {
             throw KeyProblem("a public key as SubjectPublicKeyInfo")
         }
         try self.init(key, algorithm)
@@ -24,12 +24,12 @@ package final class PublicKey: Sendable {
         let (kind, der) = try PEM.read(pem)
         switch kind {
         case .publicKey:
-            guard let key = der.withExposedBytes({ EVPKey(subjectPublicKeyInfo: $0) }) else {
+            guard let key = der.withExposedBytes({ KeyHandle(subjectPublicKeyInfo: $0) }) else {
                 throw KeyProblem("a public key as SubjectPublicKeyInfo")
             }
             try self.init(key, algorithm)
         case .privateKey:
-            guard let key = EVPKey(privateKeyInfo: der) else { throw KeyProblem("a private key as PKCS #8") }
+            guard let key = KeyHandle(privateKeyInfo: der) else { throw KeyProblem("a private key as PKCS #8") }
             try self.init(key, algorithm)
         }
     }
@@ -42,13 +42,13 @@ package final class PublicKey: Sendable {
 
     /// A key on P-256 for ecdsa-p256-sha256; throws where the point is not on the curve.
     init(_ point: P256Point) throws(KeyProblem) {
-        guard let key = EVPKey(point) else { throw KeyProblem("a point on P-256") }
+        guard let key = KeyHandle(point) else { throw KeyProblem("a point on P-256") }
         algorithm = .ecdsaP256
         der = point.subjectPublicKeyInfo
         verifier = .ecdsa(try ECDSA(.p256, key, .verify))
     }
 
-    init(_ key: EVPKey, _ wanted: KeyAlgorithm?) throws(KeyProblem) {
+    init(_ key: KeyHandle, _ wanted: KeyAlgorithm?) throws(KeyProblem) {
         let algorithm = try PublicKey.algorithm(of: key, wanted)
         try key.check()
         self.algorithm = algorithm
@@ -64,7 +64,7 @@ package final class PublicKey: Sendable {
     }
 
     /// What a key is to be used for, once it and whoever brings it agree.
-    static func algorithm(of key: EVPKey, _ wanted: KeyAlgorithm?) throws(KeyProblem) -> KeyAlgorithm {
+    static func algorithm(of key: KeyHandle, _ wanted: KeyAlgorithm?) throws(KeyProblem) -> KeyAlgorithm {
         switch (try key.algorithm(), wanted) {
         case (let own?, nil): return own
         case (let own?, let wanted?):

@@ -1,4 +1,4 @@
-import CSodium
+import CountersignSodium
 
 extension Ristretto255 {
     /// An element of the group that is not the identity, in its one encoding. Source: RFC 9496 §4.3.

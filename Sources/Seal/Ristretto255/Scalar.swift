@@ -1,4 +1,4 @@
-import CSodium
+import CountersignSodium
 
 /// The prime-order group ristretto255. Source: RFC 9496.
 package enum Ristretto255 {

@@ -30,13 +30,14 @@ extension AssertionKeys {
         do throws(Fault) {
             return try latest().answer(at: now)
         } catch {
-            return .keysUnreadable
+            return .notReadable
         }
     }
 }
 
 extension Answer {
-    fileprivate static let keysUnreadable = Answer(
+    /// The store does not give what was asked for, now.
+    static let notReadable = Answer(
         status: 503, type: "application/problem+json", fields: [Field("Retry-After", "5")],
         body: Array(#"{"type":"about:blank","title":"Service Unavailable","status":503}"#.utf8))
 }

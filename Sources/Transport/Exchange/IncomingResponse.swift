@@ -71,30 +71,3 @@ public protocol BodySource: AnyObject, Sendable {
     /// Nobody reads on. Called by whoever had enough; when the source is let go of, the same follows.
     func cancel()
 }
-
-/// A transfer whose answer somebody reads. When nobody does any more, the transfer ends.
-final class BodyReading: BodySource {
-    private let transfer: Transfer
-    private let loop: TransferLoop
-
-    init(_ transfer: Transfer, _ loop: TransferLoop) {
-        self.transfer = transfer
-        self.loop = loop
-    }
-
-    deinit { cancel() }
-
-    func cancel() {
-        if !transfer.answer.isFinished { loop.cancel(transfer) }
-    }
-
-    func next() async throws(TransportError) -> [UInt8]? {
-        let (transfer, loop) = (transfer, loop)
-        let result = await withTaskCancellationHandler {
-            await transfer.answer.next { loop.resume(transfer) }
-        } onCancel: {
-            loop.cancel(transfer)
-        }
-        return try result.get()
-    }
-}

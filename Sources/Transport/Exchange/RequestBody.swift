@@ -18,13 +18,14 @@ public enum BodyLength: Sendable, Hashable {
     case unknown
 }
 
-/// Hands a stream's pieces to what sends them, no faster than they go out.
-typealias BodyWriter = @Sendable (UploadChannel) async throws -> Void
+/// Hands a stream's pieces to what takes them, no faster than it does.
+package typealias BodyWriter = @Sendable (_ take: @Sendable ([UInt8]) async throws -> Void) async throws -> Void
 
 /// A body from a stream that can be made again: a file, a generator.
 public struct ReplayableBody: Sendable {
-    let length: BodyLength
-    let write: BodyWriter
+    package let length: BodyLength
+    /// Reads the stream once.
+    package let write: BodyWriter
 
     /// `make` is called once for each time the body is sent, when the connection stands; the sequence's pieces are sent
     /// as they come. What it throws breaks the request off.
@@ -32,29 +33,29 @@ public struct ReplayableBody: Sendable {
         _ length: BodyLength, _ make: @escaping @Sendable () -> Pieces
     ) where Pieces.Element == [UInt8] {
         self.length = length
-        write = { channel in
-            for try await piece in make() { try await channel.push(piece) }
+        write = { take in
+            for try await piece in make() { try await take(piece) }
         }
     }
 }
 
 /// A body from a stream that is gone once it was read: a camera, a pipe.
 public final class OnceBody: Sendable {
-    let length: BodyLength
+    package let length: BodyLength
     private let unused: Guarded<BodyWriter?>
 
     /// The sequence is read when the connection stands; a request that never came that far leaves it as it is.
     public init<Pieces: AsyncSequence & Sendable>(_ length: BodyLength, _ pieces: Pieces)
     where Pieces.Element == [UInt8] {
         self.length = length
-        let write: BodyWriter = { channel in
-            for try await piece in pieces { try await channel.push(piece) }
+        let write: BodyWriter = { take in
+            for try await piece in pieces { try await take(piece) }
         }
         unused = Guarded(write)
     }
 
     /// The stream, to the first who asks.
-    func take() -> BodyWriter? {
+    package func take() -> BodyWriter? {
         unused.with { writer in
             defer { writer = nil }
             return writer

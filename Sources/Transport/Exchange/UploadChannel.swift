@@ -1,5 +1,10 @@
 import CountersignTrust
-import Glibc
+
+#if canImport(Darwin)
+    import Darwin
+#else
+    import Glibc
+#endif
 
 /// Carries a body's pieces from the caller's stream to the transport's thread, no faster than they go out.
 final class UploadChannel: Sendable {

@@ -59,7 +59,9 @@ final class Transfer: @unchecked Sendable {
     func begin(under generation: Generation, _ options: TransportOptions) throws(TransportError)
         -> UnsafeMutableRawPointer
     {
-        guard let curl = generation.makeTransfer() else { throw TransportError(.machine("libcurl makes no handle"), .notSent) }
+        guard let curl = generation.makeTransfer() else {
+            throw TransportError(.machine("libcurl makes no handle"), .notSent)
+        }
         handle = curl
         clock = options.clock
         times.begin(at: clock.monotonic())
@@ -150,7 +152,7 @@ final class Transfer: @unchecked Sendable {
         }
         pump = Task.detached {
             do {
-                try await write(upload)
+                try await write { piece in try await upload.push(piece) }
                 upload.close(nil)
             } catch {
                 upload.close("its stream failed: \(error)")

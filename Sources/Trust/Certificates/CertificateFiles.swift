@@ -1,5 +1,10 @@
 import CountersignWire
-import Glibc
+
+#if canImport(Darwin)
+    import Darwin
+#else
+    import Glibc
+#endif
 
 extension Certificate {
     /// All certificates of a PEM text, in their order; text between them is passed over. Source: RFC 7468 §5.
@@ -64,27 +69,33 @@ extension Certificate {
     private static let largestFile = 1 << 20
 
     private static func read(_ file: String) throws(TrustProblem) -> [UInt8] {
-        guard let bytes = FileBytes.read(file, upTo: largestFile) else {
+        guard let bytes = FileBytes.contents(of: file, upTo: largestFile) else {
             throw TrustProblem("cannot be read, or is larger than \(largestFile) bytes")
         }
         return bytes
     }
 }
 
+/// Small files, whole.
 enum FileBytes {
     /// All of a file; nil where it cannot be read or is larger than `limit` bytes.
-    static func read(_ path: String, upTo limit: Int) -> [UInt8]? {
+    static func contents(of path: String, upTo limit: Int) -> [UInt8]? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }
         var bytes: [UInt8] = []
         var part = [UInt8](repeating: 0, count: 16_384)
         while true {
-            let count = Glibc.read(descriptor, &part, part.count)
+            let count = read(descriptor, &part, part.count)
             if count < 0, errno == EINTR { continue }
             guard count >= 0, bytes.count + count <= limit else { return nil }
             if count == 0 { return bytes }
             bytes += part.prefix(count)
         }
+    }
+
+    /// Writes `bytes` in one call; how many went out, or -1.
+    static func put(_ bytes: [UInt8], in descriptor: Int32) -> Int {
+        bytes.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
     }
 }

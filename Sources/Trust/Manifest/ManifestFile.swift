@@ -1,4 +1,8 @@
-import Glibc
+#if canImport(Darwin)
+    import Darwin
+#else
+    import Glibc
+#endif
 
 /// Keeps the last manifest in a file, replaced as a whole. The manifest is signed, so the file needs no secrecy; whoever can
 /// delete it can bring back the built-in set, as whoever can reinstall the app can.
@@ -14,7 +18,9 @@ public struct ManifestFile: ManifestStore {
             guard errno == ENOENT else { throw problem("cannot be looked for") }
             return nil
         }
-        guard let bytes = FileBytes.read(path, upTo: SignedManifest.longest) else { throw problem("cannot be read") }
+        guard let bytes = FileBytes.contents(of: path, upTo: SignedManifest.longest) else {
+            throw problem("cannot be read")
+        }
         return bytes
     }
 
@@ -23,7 +29,7 @@ public struct ManifestFile: ManifestStore {
         let draft = path + ".new"
         let descriptor = open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else { throw problem("cannot be written") }
-        let written = bytes.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+        let written = FileBytes.put(bytes, in: descriptor)
         let synced = fsync(descriptor)
         close(descriptor)
         guard written == bytes.count, synced == 0, rename(draft, path) == 0, syncFolder() else {

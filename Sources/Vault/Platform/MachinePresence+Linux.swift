@@ -3,17 +3,30 @@
     import Glibc
 
     /// What `.platform` is on Linux: fprintd, then PAM.
-    struct MachinePresence: PresenceMeans {
-        private let service: String
+    package struct MachinePresence: PresenceMeans {
+        private let fingerprint: (any FingerprintReader)?
+        private let check: any PasswordCheck
+        private let tpm: (any KeyGuard)?
+        private let cost: PassphraseGuard.Cost
+        private let patience: Duration
         private let password: @Sendable (_ reason: String) async -> String?
         private let line = BlockingLine("countersign.presence")
 
-        init(service: String, password: @escaping @Sendable (_ reason: String) async -> String?) {
-            self.service = service
+        /// As ``PresenceBoxes`` has them. `password` asks the person, showing him why.
+        package init(
+            fingerprint: (any FingerprintReader)?, check: any PasswordCheck, tpm: (any KeyGuard)?,
+            cost: PassphraseGuard.Cost = .standard, patience: Duration = .seconds(20),
+            password: @escaping @Sendable (_ reason: String) async -> String?
+        ) {
+            self.fingerprint = fingerprint
+            self.check = check
+            self.tpm = tpm
+            self.cost = cost
+            self.patience = patience
             self.password = password
         }
 
-        func bind(
+        package func bind(
             _ secret: Secret, to name: ItemName, in vault: Vault, reason: String
         ) async throws(VaultProblem) -> PresenceAnswer<Void> {
             try await line.run {
@@ -21,7 +34,7 @@
             }
         }
 
-        func release(
+        package func release(
             _ name: ItemName, from vault: Vault, reason: String
         ) async throws(VaultProblem) -> PresenceAnswer<Secret> {
             try await line.run {
@@ -29,15 +42,13 @@
             }
         }
 
-        func forget(_ name: ItemName, in vault: Vault) async throws(VaultProblem) { try await vault.remove(name) }
+        package func forget(_ name: ItemName, in vault: Vault) async throws(VaultProblem) {
+            try await vault.remove(name)
+        }
 
-        private func boxes(_ vault: Vault) throws(VaultProblem) -> PresenceBoxes {
-            guard let entry = getpwuid(geteuid()), let name = entry.pointee.pw_name else {
-                throw .failed("this process runs as nobody whom the machine knows")
-            }
-            return PresenceBoxes(
-                vault, fingerprint: FprintdReader(),
-                password: PAMPasswordCheck(service: service, user: String(cString: name)), tpm: TPMGuard.ofThisMachine)
+        private func boxes(_ vault: Vault) -> PresenceBoxes {
+            PresenceBoxes(
+                vault, fingerprint: fingerprint, password: check, tpm: tpm, patience: patience, cost: cost)
         }
 
         private func asking(_ reason: String) -> @Sendable () -> Secret? {
@@ -56,7 +67,12 @@
         public static func platform(
             service: String = "login", password: @escaping @Sendable (_ reason: String) async -> String?
         ) -> Presence {
-            Presence(MachinePresence(service: service, password: password))
+            // Nobody whom the machine knows is nobody whom PAM knows.
+            let user = getpwuid(geteuid())?.pointee.pw_name.map { String(cString: $0) } ?? ""
+            return Presence(
+                MachinePresence(
+                    fingerprint: FprintdReader(), check: PAMPasswordCheck(service: service, user: user),
+                    tpm: TPMGuard.ofThisMachine, password: password))
         }
     }
 #endif

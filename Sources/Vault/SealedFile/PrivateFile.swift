@@ -1,7 +1,7 @@
-#if canImport(Glibc)
-    import Glibc
-#else
+#if canImport(Darwin)
     import Darwin
+#else
+    import Glibc
 #endif
 
 /// A small file that its owner alone may read: mode 0600, replaced whole, durable once written. What is secret in it is sealed.

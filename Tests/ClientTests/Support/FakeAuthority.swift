@@ -122,6 +122,7 @@ actor FakeAuthority {
         accepted += 1
         if draft.method != "GET", isNew(draft) { work(draft, session) }
         if path.hasSuffix("/logout") { self.session?.ended = "signed-out" }
+        if path.hasSuffix("/session") { return try reply(200, describe(session), draft, signer) }
         return try reply(200, ["ok": true, "method": .string(draft.method)], draft, signer)
     }
 
@@ -145,6 +146,16 @@ actor FakeAuthority {
     private func work(_ draft: Draft, _ session: FakeSession) {
         done[wish(draft), default: 0] += 1
         doneFor[wish(draft)] = session.account
+    }
+
+    private func describe(_ session: FakeSession) -> JSONValue {
+        [
+            "account": .string(session.account), "session": .string(session.id.description), "created": .integer(now),
+            "used": .integer(now), "expires": .integer(session.expires), "idle": .integer(now + 90 * 86_400),
+            "device": [
+                "class": .string(session.device.kind.rawValue), "name": .string(session.device.name.description),
+            ],
+        ]
     }
 
     private func serve(_ path: String, _ draft: Draft) throws -> Response {

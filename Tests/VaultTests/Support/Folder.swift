@@ -53,3 +53,12 @@ func cheap(_ passphrase: String?) -> PassphraseGuard {
     let typed = passphrase.map(secret)
     return PassphraseGuard(.init(memory: 64, passes: 1), ask: { typed })
 }
+
+/// A folder for as long as the value lives.
+final class Folder: Sendable {
+    let path = FileManager.default.temporaryDirectory.appendingPathComponent("vault-\(UUID().uuidString)").path
+
+    init() throws { try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true) }
+
+    deinit { try? FileManager.default.removeItem(atPath: path) }
+}

@@ -1,0 +1,203 @@
+import CountersignSchemes
+import CountersignSeal
+import CountersignVault
+
+/// Who is signed in at a legacy server. What it knows is in the vault before anybody hears of it, and every change names the version
+/// that it read: a renewal that comes late cannot bring back a user who has signed out.
+package actor LegacyAccount {
+    let exchange: LegacyExchange
+    let store: LegacyStore
+    private let remembering: Remembering
+    private let announce: @Sendable (LegacyStanding) -> Void
+
+    private var found: LegacyStore.Found?
+    private(set) var standing: LegacyStanding?
+    /// How often the user has signed out: a login that was on its way then is thrown away when it comes.
+    private var logOuts = 0
+    var renewal: Renewal?
+
+    /// What outlives a session.
+    package enum Remembering: Sendable {
+        case nothing
+        /// What signs in again without the user: on the plain rungs the password itself.
+        case whatSignsIn
+    }
+
+    /// `announce` is told of every change, in their order; it must not wait.
+    package init(
+        _ exchange: LegacyExchange, _ store: LegacyStore, remembering: Remembering = .nothing,
+        announce: @escaping @Sendable (LegacyStanding) -> Void
+    ) {
+        self.exchange = exchange
+        self.store = store
+        self.remembering = remembering
+        self.announce = announce
+    }
+
+    // MARK: What the app does
+
+    /// Signs in. The session that there was is replaced where the server answers with another, and else stays.
+    package func logIn(_ name: String, _ password: Secret) async throws(LegacyProblem) {
+        try requireTraffic()
+        guard let door = exchange.server.login else { throw .notSignable("no way to sign in was named") }
+        let value: Secret
+        do {
+            value = try LoginLadder.kept(password, on: door.rung, door.settings)
+        } catch {
+            throw .notSignable("\(error)")
+        }
+        // A vault that cannot be read is found out before the password goes anywhere.
+        _ = try known()
+        let before = logOuts
+        let lease = try await store.lease()
+        defer { lease.release() }
+        let session: LegacySession
+        do {
+            session = LegacySession(name, try await exchange.logIn(name, value, at: door))
+        } catch {
+            throw heeded(error)
+        }
+        guard logOuts == before else { throw .notSignedIn }
+        var kept = try known().kept
+        kept.session = session
+        switch remembering {
+        case .nothing: kept.remembered = nil
+        case .whatSignsIn: kept.remembered = RememberedSignIn(account: name, rung: door.rung, value: value)
+        }
+        try write(kept, expecting: .anything)
+        stand(.active(session))
+    }
+
+    /// Goes on with a session that the app's version before this one began, out of its own keychain. Where something is kept here, that
+    /// is newer, and stays.
+    package func adopt(_ session: LegacySession) throws(LegacyProblem) {
+        var kept = LegacyKept()
+        kept.session = session
+        if try write(kept, expecting: .absent) { stand(.active(session)) }
+    }
+
+    /// What a launch begins with: who was signed in is so again. A token that ran out by the device's clock is renewed, and what is
+    /// remembered signs in; being offline ends nothing. Lifts the stop for an update: who asks again has handled it.
+    @discardableResult
+    package func resume() async throws(LegacyProblem) -> LegacyStanding {
+        let kept = try reread().kept
+        guard let session = kept.session else {
+            if case .updateRequired? = standing { stand(.signedOut(.nobodyWas)) }
+            if kept.remembered != nil { try await renew(leaving: nil) }
+            return standing ?? .signedOut(.nobodyWas)
+        }
+        stand(.active(session))
+        if let expires = session.expires, expires <= exchange.time {
+            do {
+                try await renew(leaving: session)
+            } catch {
+                // What ends the session has been said by then; all else is for the next request to find out.
+                if case .vault = error { throw error }
+            }
+        }
+        return standing ?? .active(session)
+    }
+
+    /// Forgets all that is kept here. Legacy servers have no route for it: their session ends with the next login, or runs out.
+    package func logOut() throws(LegacyProblem) {
+        logOuts += 1
+        try write(LegacyKept(), expecting: .anything)
+        stand(.signedOut(.byUser))
+    }
+
+    // MARK: What requests need
+
+    /// The session that requests go under.
+    func session() throws(LegacyProblem) -> LegacySession {
+        try requireTraffic()
+        guard let session = try known().kept.session else { throw .notSignedIn }
+        return session
+    }
+
+    /// Throws while nothing is to be sent.
+    func requireTraffic() throws(LegacyProblem) {
+        guard case .updateRequired(let link)? = standing else { return }
+        var notice = Notice(status: 200)
+        notice.code = "update-required"
+        notice.updateURL = link
+        throw .updateRequired(notice)
+    }
+
+    /// Takes away the session of whose token a request was told that it is over, and answers whether none is left.
+    func end(_ used: LegacySession, _ why: LegacyEnd) throws(LegacyProblem) -> Bool {
+        while true {
+            let now = try reread()
+            guard now.kept.session?.mark == used.mark else { return now.kept.session == nil }
+            var kept = now.kept
+            kept.session = nil
+            guard try write(kept, expecting: now.expectation) else { continue }
+            stand(.signedOut(why))
+            return true
+        }
+    }
+
+    func heeded(_ problem: LegacyProblem) -> LegacyProblem {
+        if case .updateRequired(let notice) = problem { stand(.updateRequired(notice.updateURL)) }
+        return problem
+    }
+
+    // MARK: What is kept
+
+    func known() throws(LegacyProblem) -> LegacyStore.Found {
+        if let found { return found }
+        return try reread()
+    }
+
+    /// Finds out what another process did, too.
+    func reread() throws(LegacyProblem) -> LegacyStore.Found {
+        let now: LegacyStore.Found
+        do {
+            now = try store.read()
+        } catch {
+            if case .vault(let problem) = error { stand(.unreadable(problem)) }
+            throw error
+        }
+        found = now
+        switch (standing, now.kept.session) {
+        case (.updateRequired, _), (.signedOut, nil): break
+        case (.active, nil): stand(.signedOut(.byUser))
+        case (_, nil): stand(.signedOut(.nobodyWas))
+        case (_, let session?): stand(.active(session))
+        }
+        return now
+    }
+
+    /// False, and nothing done, where somebody else was faster.
+    @discardableResult
+    func write(
+        _ kept: LegacyKept, expecting expectation: Vault.Expectation
+    ) throws(LegacyProblem) -> Bool {
+        guard let written = try store.write(kept, expecting: expectation) else { return false }
+        found = written
+        return true
+    }
+
+    func stand(_ new: LegacyStanding) {
+        guard standing != new else { return }
+        standing = new
+        announce(new)
+    }
+}
+
+extension LegacyStanding {
+    static func active(_ session: LegacySession) -> LegacyStanding {
+        .active(account: session.account, userID: session.userID)
+    }
+
+    fileprivate static func unreadable(_ problem: VaultProblem) -> LegacyStanding {
+        if case .locked = problem { .locked } else { .unavailable }
+    }
+}
+
+extension LegacySession {
+    init(_ account: String, _ answer: LoggedIn) {
+        self.init(
+            account: account, userID: answer.userID, token: answer.token, loginToken: answer.loginToken,
+            expires: answer.expires)
+    }
+}

@@ -1,0 +1,61 @@
+extension ClientError: CustomStringConvertible {
+    /// One line, for a log or a developer; for people an app finds its own words. Some of it is the server's or the backend's.
+    public var description: String {
+        switch self {
+        case .notSignedIn: "nobody is signed in"
+        case .signedOut(let end): "the session has ended: \(end)"
+        case .accountChanged: "somebody else signed in meanwhile; the request was not sent in his name"
+        case .wrongCredentials: "the name or the password is wrong"
+        case .unusableName(let detail): "the name: \(detail)"
+        case .unusablePassword(let detail): "the password: \(detail)"
+        case .refused(let refusal): "refused: \(refusal)"
+        case .updateRequired(let url): "the server wants the app's next version" + (url.map { " (\($0))" } ?? "")
+        case .presenceNeeded: "it needs the person's presence"
+        case .notPresent(let step): "nobody has shown that he is there (\(step))"
+        case .transport(let error): error.description
+        case .cancelled: "it was cancelled"
+        case .bodyUsedUp: "the request's body was sent before, and can be sent once only"
+        case .answerTooLarge(let limit): "the answer has over \(limit) bytes"
+        case .notGenuine(let detail): "the answer is not to be trusted, and nothing was done: \(detail)"
+        case .notUnderstood(let detail): "the answer is not understood: \(detail)"
+        case .certificateNotPinned: "the server's certificate is not pinned; passwords and tokens are not sent to it"
+        case .vaultLocked(let detail): "the vault is locked: \(detail)"
+        case .vaultFailed(let detail): "the vault: \(detail)"
+        case .manifest(let problem): problem.description
+        case .encoding(let detail): "the value cannot be written as JSON: \(detail)"
+        case .decoding(let detail): "the answer is not what was expected: \(detail)"
+        case .status(let response, let body): "status \(response.status), with a body of \(body.count) bytes"
+        case .intercepted(let error): "an interceptor threw: \(error)"
+        case .misuse(let detail), .machine(let detail): detail
+        }
+    }
+}
+
+extension ClientError.Refusal: CustomStringConvertible {
+    /// One line.
+    public var description: String {
+        var text = code.isEmpty ? "status \(status)" : code
+        if !title.isEmpty { text += ": \(title)" }
+        if !detail.isEmpty { text += " (\(detail))" }
+        if let retryAfter { text += "; try again in \(retryAfter) s" }
+        if let event { text += " [\(event)]" }
+        return text
+    }
+}
+
+extension SessionEnd: CustomStringConvertible {
+    /// A few words.
+    public var description: String {
+        switch how {
+        case .expired: "it was not used for too long"
+        case .replaced(let by): "a login took its place" + (by.map { " (\($0))" } ?? "")
+        case .signedOut: "signed out"
+        case .revoked: "revoked"
+        case .reused: "a key that had been renewed was used again"
+        case .passwordChanged: "the password was changed"
+        case .disabled: "the account was locked or removed"
+        case .restored: "the server was restored from a backup"
+        case .other(let word): word
+        }
+    }
+}

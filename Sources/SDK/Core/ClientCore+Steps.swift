@@ -1,0 +1,55 @@
+import CountersignClient
+import CountersignTransport
+import CountersignWire
+
+extension ClientCore {
+    /// One of the state machine's own steps, with what goes wrong in an app's terms.
+    func step<Result: Sendable>(
+        _ body: @Sendable (Installation, Surroundings) async throws(ClientProblem) -> Result
+    ) async throws(ClientError) -> Result {
+        try await open()
+        do throws(ClientProblem) {
+            let result = try await body(installation, surroundings)
+            noteClock()
+            return result
+        } catch {
+            throw note(Task.isCancelled ? .cancelled : ClientError(error))
+        }
+    }
+
+    /// The request with its signature. A token that is known to have run out is renewed first: whoever sends this cannot.
+    func signed(_ request: APIRequest) async throws(ClientError) -> SignedRequest {
+        try await open()
+        try await admit(request.caller)
+        let request = named(request)
+        let body = try await PreparedBody(request.body)
+        let plain = try draft(request, body)
+        if request.caller == .account, try hasRunOut() {
+            _ = try await step { (installation, way) async throws(ClientProblem) in
+                try await AccountSessions(installation, way).current()
+            }
+        }
+        do throws(ClientProblem) {
+            let draft =
+                switch request.caller {
+                case .account: try SignedCalls(installation, surroundings).signed(plain)
+                case .app: try ReleaseCalls(installation, surroundings).signed(plain)
+                }
+            return SignedRequest(
+                method: HTTPMethod(draft.method),
+                url: base.origin.description + String(decoding: draft.target, as: UTF8.self),
+                fields: draft.fields.map(HTTPField.init), body: request.body)
+        } catch {
+            throw ClientError(error)
+        }
+    }
+
+    private func hasRunOut() throws(ClientError) -> Bool {
+        do throws(ClientProblem) {
+            guard let login = try keeper.state().login else { return false }
+            return try login.expires <= surroundings.now()
+        } catch {
+            throw ClientError(error)
+        }
+    }
+}

@@ -1,0 +1,130 @@
+import CountersignClient
+import CountersignSeal
+import CountersignTransport
+import CountersignTrust
+import CountersignVault
+import CountersignWire
+
+/// What stands behind a client and all values that speak for it: made once, by ``Composition``.
+final class ClientCore: Sendable {
+    let release: ReleaseKey
+    let base: BaseURL
+    let options: ClientOptions
+    let carrier: any Carrier
+    let trust: TrustInForce
+    let keeper: StateKeeper
+    let vault: RememberingVault
+    let item: ItemName
+    let standings: Standings
+    let events: Broadcast<ClientEvent>
+    let hints: UpdateHints
+    /// The way of what the state machine itself asks for.
+    let surroundings: Surroundings
+    private let calls = Guarded(0)
+    private let line = BlockingLine("countersign.client")
+    private let isOpen = Guarded(false)
+    private let offset = Guarded<Int64>(0)
+
+    init(_ parts: Composition) {
+        (release, base, options, carrier) = (parts.release, parts.base, parts.options, parts.carrier)
+        (trust, keeper, vault, item) = (parts.trust, parts.keeper, parts.vault, parts.item)
+        (standings, events, surroundings) = (parts.standings, parts.events, parts.surroundings)
+        hints = UpdateHints(parts.events)
+    }
+
+    deinit {
+        standings.finish()
+        events.finish()
+    }
+
+    /// As it is under the trust that is in force.
+    var installation: Installation {
+        var installation = Installation(
+            host: base.origin.authority, transport: base.origin.security == .tls ? .tls : .plain,
+            release: release.credentials, userAgent: options.userAgent,
+            channel: trust.pins(base.origin) ? .pinned : .open)
+        installation.prefix = options.routes
+        installation.app = release.app
+        installation.authorityKey = release.authorityKey
+        installation.bearerSecrets =
+            options.bearerSecrets == .toAnyCertificateThatVerifies
+            ? .toAnyCertificateThatVerifies : .onlyToThePinnedCertificate
+        return installation
+    }
+
+    /// The next call's name in events.
+    func beginCall(_ method: HTTPMethod, _ path: String) -> ClientEvent.Call {
+        let number = calls.with { count in
+            count += 1
+            return count
+        }
+        let bare = path.prefix { $0 != "?" && $0 != "#" }
+        return ClientEvent.Call(
+            number: number, method: method, host: base.origin.host.description, path: String(bare))
+    }
+
+    /// Reads the vault where that was not done: it may take a disk, a keyring, or a person, so it is done where nobody else waits.
+    func open() async throws(ClientError) {
+        guard !isOpen.with({ $0 }) else { return }
+        try await look()
+    }
+
+    /// Reads what the vault has now: another process may have written. Where nothing is to outlive a process, what an earlier one
+    /// has kept is removed.
+    func look() async throws(ClientError) {
+        let (keeper, vault, item) = (keeper, vault, item)
+        try await blocking { () throws(ClientError) in
+            do throws(VaultProblem) {
+                try vault.forgetKept(item)
+            } catch {
+                throw ClientError(error)
+            }
+            do throws(ClientProblem) {
+                try keeper.look()
+            } catch {
+                throw ClientError(error)
+            }
+        }
+        isOpen.with { $0 = true }
+    }
+
+    /// Moves what is kept to where it belongs from now on.
+    func remember(_ what: ClientOptions.Remembering) async throws(ClientError) {
+        let (vault, item) = (vault, item)
+        try await blocking { () throws(ClientError) in
+            do throws(VaultProblem) {
+                try vault.keep(item, what == .session ? .outlivesTheProcess : .endsWithTheProcess)
+            } catch {
+                throw ClientError(error)
+            }
+        }
+    }
+
+    private func blocking(_ work: @escaping @Sendable () throws(ClientError) -> Void) async throws(ClientError) {
+        let result: Result<Void, ClientError>
+        do throws(VaultProblem) {
+            result = try await line.run {
+                do throws(ClientError) {
+                    return .success(.success(try work()))
+                } catch {
+                    return .success(.failure(error))
+                }
+            }
+        } catch {
+            throw ClientError(error)
+        }
+        try result.get()
+    }
+
+    /// Tells where the authority's word has moved the clock. A second more or less is rounding.
+    func noteClock() {
+        guard let now = try? surroundings.now() else { return }
+        let moved = now - surroundings.time.now
+        let isNew = offset.with { known in
+            guard abs(moved - known) > 2 else { return false }
+            known = moved
+            return true
+        }
+        if isNew { events.tell(.clockCorrected(offset: moved)) }
+    }
+}

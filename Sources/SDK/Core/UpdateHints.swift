@@ -1,0 +1,48 @@
+import CountersignTransport
+import CountersignTrust
+import CountersignWire
+
+/// What answers say of a version that will go. No more than a hint: to a backend's answer anybody in between can add it.
+final class UpdateHints: Sendable {
+    private let events: Broadcast<ClientEvent>
+    /// So that an app hears it once, and not with each answer.
+    private let last = Guarded<[UInt8]>([])
+
+    /// Bytes that are looked at.
+    private static let longest = 2048
+
+    init(_ events: Broadcast<ClientEvent>) { self.events = events }
+
+    func note(_ fields: [HTTPField]) {
+        guard let field = fields.first(where: { $0.name.lowercased() == "countersign-update" }),
+            field.value.count <= UpdateHints.longest
+        else { return }
+        let isNew = last.with { last in
+            guard last != field.value else { return false }
+            last = field.value
+            return true
+        }
+        guard isNew, let hint = try? UpdateHints.read(field.value) else { return }
+        events.tell(.updateAvailable(url: hint.url, at: hint.at))
+    }
+
+    /// `stage=warn, at=…, link="…"`. Source: docs/protocol.md, "Retiring a version".
+    static func read(_ value: [UInt8]) throws -> (url: String?, at: Int64?) {
+        var (url, at): (String?, Int64?) = (nil, nil)
+        var reader = StructuredField(value.span)
+        while let key = try reader.nextMember() {
+            let name = String(decoding: value[key.range], as: UTF8.self)
+            guard reader.takeEquals() else {
+                try reader.skipParameters()
+                continue
+            }
+            switch (name, try reader.bareItem()) {
+            case ("at", .integer(let time)): at = time
+            case ("link", .string(let text)): url = String(decoding: value[text.range], as: UTF8.self)
+            default: break
+            }
+            try reader.skipParameters()
+        }
+        return (url, at)
+    }
+}

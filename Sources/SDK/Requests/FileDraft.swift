@@ -1,0 +1,49 @@
+import CountersignSeal
+import CountersignWire
+
+#if canImport(Glibc)
+    import Glibc
+#else
+    import Darwin
+#endif
+
+/// A file beside the one that is wanted, which takes its name once it is whole.
+final class FileDraft {
+    private let path: String
+    private let draft: String
+    private var file: Int32
+
+    init(_ path: String) throws(ClientError) {
+        self.path = path
+        draft = "\(path).\(Hex.encode(SystemRandom().bytes(8).span))"
+        file = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard file >= 0 else { throw problem("cannot be written") }
+    }
+
+    deinit {
+        guard file >= 0 else { return }
+        close(file)
+        unlink(draft)
+    }
+
+    func append(_ piece: [UInt8]) throws(ClientError) {
+        var rest = piece[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { write(file, $0.baseAddress, $0.count) }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { throw problem("cannot be written") }
+            rest = rest.dropFirst(count)
+        }
+    }
+
+    /// Durable, and in its place.
+    func finish() throws(ClientError) {
+        guard fsync(file) == 0, rename(draft, path) == 0 else { throw problem("cannot be put in its place") }
+        close(file)
+        file = -1
+    }
+
+    private func problem(_ what: String) -> ClientError {
+        .machine("file `\(path)`: \(what): \(String(cString: strerror(errno)))")
+    }
+}

@@ -1,0 +1,50 @@
+/// Stands between the app and its server: sees each request before it is signed, and each answer.
+///
+/// ```swift
+/// struct Languages: Interceptor {
+///     func intercept(_ request: APIRequest, next: Next) async throws -> APIAnswer {
+///         var request = request
+///         request.set("Accept-Language", "de-AT")
+///         return try await next(request)
+///     }
+/// }
+/// ```
+///
+/// The first of ``ClientOptions/interceptors`` is the outermost. One may answer without calling `next`, or call it again: then the
+/// request is signed anew and sent again. It still is the same wish: the idempotency key was drawn before the first interceptor,
+/// and goes along. So the server does once what it gets twice, and gives the first copy's answer to the second. Who changes
+/// *what* is asked between two calls sets ``APIRequest/idempotencyKey`` to nil, or is refused (`forbidden`).
+public protocol Interceptor: Sendable {
+    /// Answers `request`, by `next` or otherwise. What it throws reaches the app as it is where it is a ``ClientError``, else as
+    /// ``ClientError/intercepted(_:)``.
+    func intercept(_ request: APIRequest, next: Next) async throws -> APIAnswer
+}
+
+/// The rest of the chain: the next interceptor, or the server.
+public struct Next: Sendable {
+    private let rest: ArraySlice<any Interceptor>
+    private let server: @Sendable (APIRequest) async throws(ClientError) -> APIAnswer
+
+    /// `server` is asked once no interceptor is left.
+    init(
+        _ rest: ArraySlice<any Interceptor>,
+        _ server: @escaping @Sendable (APIRequest) async throws(ClientError) -> APIAnswer
+    ) {
+        self.rest = rest
+        self.server = server
+    }
+
+    /// Hands the request on, and waits for the answer's head.
+    public func callAsFunction(_ request: APIRequest) async throws(ClientError) -> APIAnswer {
+        guard let interceptor = rest.first else { return try await server(request) }
+        do {
+            return try await interceptor.intercept(request, next: Next(rest.dropFirst(), server))
+        } catch let error as ClientError {
+            throw error
+        } catch is CancellationError {
+            throw .cancelled
+        } catch {
+            throw .intercepted(error)
+        }
+    }
+}

@@ -1,0 +1,76 @@
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+extension Client {
+    /// The same request again and again, the first at once and each other one `interval` after the answer before it. A round in which
+    /// there is no answer is left out. Ends, by throwing, with the session, and where the authority wants another version:
+    /// nobody polls for an app that is not served.
+    public func poll(_ request: APIRequest, every interval: Duration) -> Polling {
+        Polling(client: self, request: request, interval: interval)
+    }
+}
+
+/// Answers to a request that is made again and again.
+public struct Polling: AsyncSequence, Sendable {
+    /// One round's.
+    public typealias Element = (Data, APIResponse)
+    /// What ends it.
+    public typealias Failure = ClientError
+
+    let client: Client
+    let request: APIRequest
+    let interval: Duration
+
+    /// Each begins at once.
+    public func makeAsyncIterator() -> Iterator { Iterator(polling: self) }
+
+    /// Waits for round after round.
+    public struct Iterator: AsyncIteratorProtocol {
+        let polling: Polling
+        private var isFirst = true
+        private var isOver = false
+
+        init(polling: Polling) { self.polling = polling }
+
+        /// The next answer.
+        public mutating func next() async throws(ClientError) -> (Data, APIResponse)? {
+            try await next(isolation: #isolation)
+        }
+
+        /// The same on the caller's actor.
+        public mutating func next(
+            isolation actor: isolated (any Actor)?
+        ) async throws(ClientError) -> (Data, APIResponse)? {
+            guard !isOver else { return nil }
+            do throws(ClientError) {
+                return try await round()
+            } catch {
+                isOver = true
+                throw error
+            }
+        }
+
+        private mutating func round() async throws(ClientError) -> (Data, APIResponse) {
+            while true {
+                if !isFirst { try await Polling.rest(polling.interval) }
+                isFirst = false
+                do throws(ClientError) {
+                    return try await polling.client.data(for: polling.request)
+                } catch {
+                    guard case .transport = error else { throw error }
+                }
+            }
+        }
+    }
+
+    private static func rest(_ interval: Duration) async throws(ClientError) {
+        do {
+            try await Task.sleep(for: interval)
+        } catch {
+            throw .cancelled
+        }
+    }
+}

@@ -1,0 +1,105 @@
+import CountersignClient
+import CountersignTransport
+import CountersignTrust
+import CountersignWire
+
+/// Carries the copies of one of the app's requests, and keeps the stream of the last answer for whoever reads it.
+final class CallTransport: Transport {
+    /// How an answer is wanted.
+    enum Reading: Sendable, Hashable {
+        /// Whole, of so many bytes at most.
+        case whole(limit: Int)
+        /// As it comes. What is signed or refused is whole all the same, for it is judged before anybody reads it.
+        case streamed
+    }
+
+    private struct State {
+        var copies = 0
+        /// Why another one follows, if one does.
+        var before: ClientEvent.Retry?
+        var rest: APIBytes?
+    }
+
+    /// Bytes of an answer that is read ahead to be judged; a longer one is none of the authority's.
+    private static let most = 1 << 20
+
+    private let carrier: any Carrier
+    private let origin: Origin
+    private let call: ClientEvent.Call
+    private let body: RequestBody
+    private let reading: Reading
+    private let events: Broadcast<ClientEvent>
+    private let progress: @Sendable (TransferProgress) -> Void
+    private let state = Guarded(State())
+
+    init(
+        _ core: ClientCore, _ call: ClientEvent.Call, _ body: RequestBody, _ reading: Reading,
+        _ progress: @escaping @Sendable (TransferProgress) -> Void
+    ) {
+        (carrier, origin, events) = (core.carrier, core.base.origin, core.events)
+        (self.call, self.body, self.reading, self.progress) = (call, body, reading, progress)
+    }
+
+    /// What is still to come of the last answer; nil where it was whole.
+    func takeRest() -> APIBytes? {
+        state.with { state in
+            defer { state.rest = nil }
+            return state.rest
+        }
+    }
+
+    nonisolated(nonsending) func send(_ draft: Draft) async throws(TransportProblem) -> Response {
+        // Nobody waits any more: another copy is nobody's wish.
+        if Task.isCancelled { throw TransportProblem(TransportError(.cancelled, .notSent)) }
+        let (copy, why) = state.with { state in
+            state.copies += 1
+            state.rest = nil
+            return (state.copies, state.copies == 1 ? nil : state.before ?? .other)
+        }
+        events.tell(.sent(call, copy: copy, because: why))
+        do throws(TransportError) {
+            let answer = try await carrier.send(OutgoingRequest(draft, to: origin, body: body), progress: progress)
+            return try await read(answer)
+        } catch {
+            state.with { $0.before = .lostAnswer }
+            throw TransportProblem(error)
+        }
+    }
+
+    private func read(_ answer: IncomingResponse) async throws(TransportError) -> Response {
+        let fields = answer.fields.map(Draft.Field.init)
+        guard case .whole(let limit) = reading else { return try await readAhead(answer, fields) }
+        let body = try await answer.body.collect(upTo: limit)
+        let response = Response(status: answer.status, fields: fields, body: body)
+        remember(response)
+        return response
+    }
+
+    private func readAhead(
+        _ answer: IncomingResponse, _ fields: [Draft.Field]
+    ) async throws(TransportError) -> Response {
+        var body: [UInt8] = []
+        var pieces = answer.body.makeAsyncIterator()
+        var isWhole = false
+        if answer.status >= 400 || answer.value(of: "signature-input") != nil {
+            while !isWhole, body.count <= CallTransport.most {
+                if let piece = try await pieces.next() { body += piece } else { isWhole = true }
+            }
+        }
+        var response = Response(status: answer.status, fields: fields, body: isWhole ? body : [])
+        guard isWhole else {
+            response.message.isBodyWhole = false
+            let rest = APIBytes(after: body, answer.body)
+            state.with { $0.rest = rest }
+            return response
+        }
+        remember(response)
+        return response
+    }
+
+    /// Only a code that the protocol knows: anything else is text of who knows whom.
+    private func remember(_ response: Response) {
+        guard response.status >= 400, let code = Refusal.Code(rawValue: Notice(response).code) else { return }
+        state.with { $0.before = .refused(code: code.rawValue) }
+    }
+}

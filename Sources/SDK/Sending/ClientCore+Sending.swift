@@ -1,0 +1,121 @@
+import CountersignClient
+import CountersignSchemes
+import CountersignSeal
+import CountersignTransport
+import CountersignWire
+
+extension ClientCore {
+    /// How a call is made, beside what it asks for.
+    struct Manner: Sendable {
+        var reading: CallTransport.Reading
+        var progress: @Sendable (TransferProgress) -> Void = { _ in }
+    }
+
+    /// One wish of the app's: through the interceptors to the server, as often as it takes, and back.
+    func send(_ request: APIRequest, _ manner: Manner) async throws(ClientError) -> APIAnswer {
+        let request = named(request)
+        let call = beginCall(request.method, request.path)
+        let start = options.clock.monotonic()
+        events.tell(.began(call))
+        do throws(ClientError) {
+            let server: @Sendable (APIRequest) async throws(ClientError) -> APIAnswer = { request throws(ClientError) in
+                try await self.ask(request, call, manner)
+            }
+            let answer = try await Next(options.interceptors[...], server)(request)
+            let (response, after) = (answer.response, options.clock.elapsed(since: start))
+            events.tell(.answered(call, status: response.status, signer: response.signer, after: after))
+            return answer
+        } catch {
+            // Whatever a task that was cancelled stumbled over, it is the cancelling that ended it.
+            let error = Task.isCancelled ? ClientError.cancelled : error
+            events.tell(.failed(call, ClientEvent.Failure(error), after: options.clock.elapsed(since: start)))
+            throw error
+        }
+    }
+
+    /// The request with what tells its copies from another wish. Source: docs/protocol.md, "Doing once".
+    func named(_ request: APIRequest) -> APIRequest {
+        guard request.method.isUnsafe, request.idempotencyKey == nil,
+            request.value(of: "idempotency-key") == nil
+        else { return request }
+        var request = request
+        request.idempotencyKey = Base64.encode(surroundings.random.bytes(16).span, .url)
+        return request
+    }
+
+    private func ask(
+        _ request: APIRequest, _ call: ClientEvent.Call, _ manner: Manner
+    ) async throws(ClientError) -> APIAnswer {
+        try await open()
+        try await admit(request.caller)
+        let request = named(request)
+        let body = try await PreparedBody(request.body)
+        let draft = try draft(request, body)
+        let transport = CallTransport(self, call, body.body, manner.reading, manner.progress)
+        var way = surroundings
+        way.transport = transport
+        let answered: SignedCalls.Answered
+        do throws(ClientProblem) {
+            switch request.caller {
+            case .account:
+                answered = try await SignedCalls(installation, way, refreshingOver: surroundings.transport).send(draft)
+            case .app: answered = try await ReleaseCalls(installation, way).send(draft)
+            }
+        } catch {
+            throw note(ClientError(error))
+        }
+        noteClock()
+        return try answer(answered, transport)
+    }
+
+    /// The request as the state machine takes it, to be signed.
+    func draft(_ request: APIRequest, _ body: PreparedBody) throws(ClientError) -> Draft {
+        var draft = Draft(
+            method: request.method.description, target: Array(try base.target(request.path).utf8),
+            authority: base.origin.authority, transport: base.origin.security == .tls ? .tls : .plain)
+        draft.fields = request.fields.map(Draft.Field.init)
+        if request.value(of: "user-agent") == nil { draft.fields.append(Draft.Field("User-Agent", options.userAgent)) }
+        if let key = request.idempotencyKey { draft.set("Idempotency-Key", key) }
+        if case .bytes(let bytes) = body.body { draft.body = bytes }
+        return draft
+    }
+
+    /// What the authority refuses is thrown; what a backend says is an answer, whatever its status.
+    private func answer(
+        _ answered: SignedCalls.Answered, _ transport: CallTransport
+    ) throws(ClientError) -> APIAnswer {
+        if let notice = answered.notice, notice.isGenuine { throw note(ClientError(notice)) }
+        let message = answered.response.message
+        let fields = message.fields.map { HTTPField(message.text($0.name), bytes: Array(message.head[$0.value.range])) }
+        hints.note(fields)
+        let rest = transport.takeRest()
+        let length: TransferProgress.Total = rest == nil ? .bytes(Int64(message.body.count)) : .told(by: fields)
+        let response = APIResponse(
+            status: answered.response.status, fields: fields, length: length,
+            signer: APIResponse.Signer(answered.signer))
+        return APIAnswer(response, rest ?? APIBytes(whole: message.body))
+    }
+
+    /// The authority's word about the version is for all requests.
+    func note(_ error: ClientError) -> ClientError {
+        if case .updateRequired(let url) = error { standings.requireUpdate(url) }
+        return error
+    }
+}
+
+extension APIResponse.Signer {
+    fileprivate init(_ keyID: KeyID?) {
+        guard let keyID else {
+            self = .nobody
+            return
+        }
+        self = keyID == KeyID(MessageSignatures.authorityKeyID) ? .authority : .session
+    }
+}
+
+extension TransferProgress.Total {
+    /// By `Content-Length`, where there is one.
+    fileprivate static func told(by fields: [HTTPField]) -> TransferProgress.Total {
+        fields.text(of: "content-length").flatMap(Int64.init).map { .bytes($0) } ?? .unknown
+    }
+}

@@ -1,0 +1,89 @@
+import CountersignTransport
+import CountersignTrust
+import CountersignWire
+
+/// Where an app's server is, and below which path.
+struct BaseURL: Sendable {
+    let origin: Origin
+    /// Empty, or begins with `/` and does not end with one.
+    let prefix: String
+
+    init(_ text: String, _ encryption: ClientOptions.Encryption) throws(ClientError) {
+        let (origin, path) = try BaseURL.split(text)
+        guard origin.security == .tls || encryption == .noneSoThatAnybodyReadsAndChangesEverything else {
+            throw .misuse("base URL `\(text)`: expected https://; in the clear, passwords and answers are everybody's")
+        }
+        var prefix = path
+        while prefix.hasSuffix("/") { prefix.removeLast() }
+        guard !prefix.contains("?") else { throw .misuse("base URL `\(text)`: expected no query") }
+        try BaseURL.check(prefix)
+        self.origin = origin
+        self.prefix = prefix
+    }
+
+    /// What a request's path means here: the target that is signed and sent.
+    func target(_ path: String) throws(ClientError) -> String {
+        guard !path.hasPrefix("https://"), !path.hasPrefix("http://") else { return try target(url: path) }
+        guard path.hasPrefix("/") else {
+            throw .misuse("path `\(BaseURL.bare(path))`: expected one that begins with `/`, or a whole URL")
+        }
+        let target = prefix + path
+        try BaseURL.check(target)
+        return target
+    }
+
+    /// Nothing is signed for another server: what it got it could send to ours.
+    private func target(url: String) throws(ClientError) -> String {
+        let (origin, path) = try BaseURL.split(url)
+        let target = path.isEmpty || path.hasPrefix("?") ? "/\(path)" : path
+        try BaseURL.check(target)
+        let own = target.prefix { $0 != "?" }
+        guard origin == self.origin, prefix.isEmpty || own == prefix || own.hasPrefix("\(prefix)/") else {
+            throw .misuse("URL `\(BaseURL.bare(url))`: expected one below \(self.origin)\(prefix)")
+        }
+        return target
+    }
+
+    private static func split(_ url: String) throws(ClientError) -> (Origin, path: String) {
+        let security: Origin.Security
+        let rest: Substring
+        if url.hasPrefix("https://") {
+            (security, rest) = (.tls, url.dropFirst(8))
+        } else if url.hasPrefix("http://") {
+            (security, rest) = (.plaintext, url.dropFirst(7))
+        } else {
+            throw .misuse("URL `\(bare(url))`: expected https://HOST…")
+        }
+        let end = rest.firstIndex { $0 == "/" || $0 == "?" || $0 == "#" } ?? rest.endIndex
+        let (host, port) = authority(rest[..<end])
+        guard let host, let port else {
+            throw .misuse("URL `\(bare(url))`: expected HOST or HOST:PORT after `//`, without user or password")
+        }
+        return (Origin(security, host, port: port), String(rest[end...]))
+    }
+
+    /// Nil for each that is none; port 0 where none is named.
+    private static func authority(_ text: Substring) -> (Host?, UInt16?) {
+        guard let colon = text.lastIndex(of: ":"), !text[colon...].contains("]") else {
+            return (try? Host(String(text)), 0)
+        }
+        let digits = text[text.index(after: colon)...]
+        let port = digits.utf8.allSatisfy(ASCII.isDigit) ? UInt16(digits) : nil
+        return (try? Host(String(text[..<colon])), port == 0 ? nil : port)
+    }
+
+    /// Nobody resolves what is signed: dots in it would mean another path to whoever forwards it.
+    private static func check(_ target: String) throws(ClientError) {
+        guard target.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
+            throw .misuse("path `\(bare(target))`: expected visible ASCII; encode the rest as %XX")
+        }
+        guard !target.contains("#") else { throw .misuse("path `\(bare(target))`: a fragment is not sent") }
+        let path = target.prefix { $0 != "?" }.lowercased().replacing("%2e", with: ".")
+        for segment in path.split(separator: "/") where segment == "." || segment == ".." {
+            throw .misuse("path `\(bare(target))`: has a segment `\(segment)`")
+        }
+    }
+
+    /// Without the query, which may hold what no message should.
+    private static func bare(_ text: String) -> Substring { text.prefix { $0 != "?" && $0 != "#" }.prefix(256) }
+}

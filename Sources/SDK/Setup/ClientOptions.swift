@@ -1,0 +1,92 @@
+import CountersignTransport
+import CountersignTrust
+import CountersignVault
+
+/// How a client goes about it. Each has a default that is safe.
+public struct ClientOptions: Sendable {
+    /// Whether requests go over TLS.
+    public enum Encryption: Sendable, Hashable {
+        case required
+        /// For a test bench. Signatures still hold; nothing is private, and the password's registration needs the authority's key.
+        case noneSoThatAnybodyReadsAndChangesEverything
+    }
+
+    /// What a request does while there is nobody to make it for, or no version that may.
+    public enum Pause: Sendable, Hashable {
+        /// It fails at once, with the error that says why.
+        case fail
+        /// It waits: after a session's end until the same account has signed in again, after ``ClientState/updateRequired(url:)`` until
+        /// ``Client/continueDespiteUpdate()``. The request that brought the news fails all the same. When somebody else signs in, it
+        /// fails: it was not his.
+        case wait
+    }
+
+    /// What outlives the process.
+    public enum Remembering: Sendable, Hashable {
+        /// The session; never the password. Whoever starts the app again is signed in.
+        case session
+        /// Nothing: the login page is the first thing that is seen.
+        case nothing
+    }
+
+    /// Where passwords, and tokens that whoever reads them can use, may go. Never but over TLS. Logins by OPAQUE send neither.
+    public enum BearerSecrets: Sendable, Hashable {
+        case onlyToThePinnedCertificate
+        case toAnyCertificateThatVerifies
+    }
+
+    /// What carries the requests.
+    public enum Carriage: Sendable {
+        /// The platform's own, with these options. Their `observe` goes on being called.
+        case standard(TransportOptions)
+        /// Another; it is told the client's trust.
+        case custom(any Carrier)
+    }
+
+    /// How the device presents itself at a login.
+    public var device = DeviceDescription(.other, name: "unnamed")
+    /// Where the authority's own routes begin, below the base URL's host.
+    public var routes = "/countersign/v1"
+    /// TLS, or for a bench none.
+    public var encryption = Encryption.required
+    /// Time-outs, the number of requests at once, proxies; or a transport of one's own.
+    public var carriage = Carriage.standard(TransportOptions())
+    /// Where time comes from.
+    public var clock = DeviceClock.system
+    /// How values become JSON.
+    public var json = JSONCoding.standard
+    /// Whoever stands between the app and its server, the outermost first.
+    public var interceptors: [any Interceptor] = []
+    /// Bytes of an answer that is collected whole, at most.
+    public var largestAnswer = 16 << 20
+    /// What a request does while traffic is paused.
+    public var whenPaused = Pause.fail
+    /// What outlives the process, until ``Client/remember(_:)`` says otherwise.
+    public var remembers = Remembering.session
+    /// Where passwords may go.
+    public var bearerSecrets = BearerSecrets.onlyToThePinnedCertificate
+    /// Who may replace the pins.
+    public var pinUpdates = PinUpdates.none
+    /// Names the app in each request; not signed.
+    public var userAgent = "countersign"
+
+    /// As above.
+    public init() {}
+}
+
+/// How a device presents itself: its owner sees it among the account's sessions.
+public struct DeviceDescription: Sendable, Hashable {
+    /// What kind of thing it is. An app's policy may count sessions by it.
+    public enum Kind: String, Sendable, CaseIterable { case phone, tablet, watch, tv, desktop, other }
+
+    /// What kind of thing it is.
+    public let kind: Kind
+    /// For people: 1 to 64 bytes of UTF-8 without control characters.
+    public let name: String
+
+    /// As above; a client with a name that is none is not made.
+    public init(_ kind: Kind, name: String) {
+        self.kind = kind
+        self.name = name
+    }
+}

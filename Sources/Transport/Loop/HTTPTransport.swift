@@ -1,0 +1,45 @@
+import CountersignTrust
+
+/// Sends requests over HTTP/1.1 and libcurl, to servers that a ``Trust`` accepts.
+///
+/// Follows no redirect, asks no proxy that was not named, keeps no cookies, sends nothing twice: what was signed for one
+/// server goes to that server, once. One thread carries all of it; no caller's thread waits. A request that is on its way
+/// outlives the value that sent it.
+public final class HTTPTransport: Carrier {
+    private let loop: TransferLoop
+
+    /// Starts the thread.
+    public init(trust: Trust, options: TransportOptions = TransportOptions()) throws(TransportError) {
+        loop = try TransferLoop(trust, options)
+    }
+
+    deinit { loop.closeWhenIdle() }
+
+    /// Sends `request` and waits for the head of the answer.
+    ///
+    /// Cancelling the task ends the transfer. `progress` is called on the transport's thread and must not wait.
+    public func send(
+        _ request: OutgoingRequest, progress: @escaping @Sendable (TransferProgress) -> Void
+    ) async throws(TransportError) -> IncomingResponse {
+        if let flaw = request.flaw { throw TransportError(.malformedRequest(flaw), .notSent) }
+        let loop = loop
+        let transfer = Transfer(request, progress, loop)
+        let result = await withTaskCancellationHandler {
+            loop.start(transfer)
+            return await transfer.answer.head()
+        } onCancel: {
+            loop.cancel(transfer)
+        }
+        let head = try result.get()
+        return IncomingResponse(
+            status: head.status, fields: head.fields, body: ResponseBody(BodyReading(transfer, loop)))
+    }
+
+    /// Puts another trust in force. Every connection that was made under the old one is cut, with what is on its way on it:
+    /// a key that is no longer trusted is not trusted for the rest of an answer either. What waits for its turn goes out
+    /// under the new one.
+    public func replaceTrust(by trust: Trust) { loop.replaceTrust(by: trust) }
+}
+
+/// What carries requests on this platform.
+public typealias PlatformTransport = HTTPTransport

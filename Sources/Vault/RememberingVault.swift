@@ -1,0 +1,96 @@
+import CountersignSeal
+import Synchronization
+
+/// A vault over another one, whose items outlive the process or do not, as its owner switches it.
+package struct RememberingVault: Sendable {
+    /// What becomes of what is written.
+    package enum Keeping: Sendable, Equatable {
+        case outlivesTheProcess
+        /// It is in memory alone.
+        case endsWithTheProcess
+    }
+
+    /// To be read and written like any other.
+    package let vault: Vault
+    private let store: RememberingStore
+    private let locks: VaultLocks
+
+    package init(over inner: Vault, _ keeping: Keeping) {
+        store = RememberingStore(inner.store, keeping)
+        locks = inner.locks
+        vault = Vault(store, locks: locks)
+    }
+
+    /// Moves an item to where it belongs from now on, as it is, version and all.
+    package func keep(_ name: ItemName, _ keeping: Keeping) throws(VaultProblem) {
+        let lock = try locks.write()
+        defer { lock.release() }
+        try store.move(name, keeping)
+    }
+
+    /// Removes what an earlier process has kept, where nothing is to outlive this one.
+    package func forgetKept(_ name: ItemName) throws(VaultProblem) {
+        let lock = try locks.write()
+        defer { lock.release() }
+        try store.forgetKept(name)
+    }
+}
+
+private final class RememberingStore: ItemStore {
+    private struct State {
+        var keeping: RememberingVault.Keeping
+        var items: [ItemName: Secret] = [:]
+    }
+
+    private let inner: any ItemStore
+    private let state: Mutex<State>
+
+    init(_ inner: any ItemStore, _ keeping: RememberingVault.Keeping) {
+        self.inner = inner
+        state = Mutex(State(keeping: keeping))
+    }
+
+    /// Where writings go now; in memory with what is there.
+    private var here: [ItemName: Secret]? {
+        state.withLock { $0.keeping == .endsWithTheProcess ? $0.items : nil }
+    }
+
+    func find(_ name: ItemName) -> Reading<Secret> {
+        guard let here else { return inner.find(name) }
+        return here[name].map { .value($0) } ?? .absent
+    }
+
+    func names() throws(VaultProblem) -> [ItemName] {
+        guard let here else { return try inner.names() }
+        return Array(here.keys)
+    }
+
+    func put(_ bytes: Secret, at name: ItemName) throws(VaultProblem) {
+        guard here == nil else { return state.withLock { $0.items[name] = bytes } }
+        try inner.put(bytes, at: name)
+    }
+
+    func remove(_ name: ItemName) throws(VaultProblem) {
+        guard here == nil else { return state.withLock { $0.items[name] = nil } }
+        try inner.remove(name)
+    }
+
+    /// The one place is written before the other is emptied: killed in between, nothing is lost.
+    func move(_ name: ItemName, _ keeping: RememberingVault.Keeping) throws(VaultProblem) {
+        guard keeping != state.withLock({ $0.keeping }) else { return }
+        switch keeping {
+        case .endsWithTheProcess:
+            let item = try inner.find(name).certain()
+            state.withLock { $0 = State(keeping: keeping, items: item.map { [name: $0] } ?? [:]) }
+            try inner.remove(name)
+        case .outlivesTheProcess:
+            if let item = here?[name] { try inner.put(item, at: name) }
+            state.withLock { $0 = State(keeping: keeping) }
+        }
+    }
+
+    func forgetKept(_ name: ItemName) throws(VaultProblem) {
+        guard here != nil else { return }
+        try inner.remove(name)
+    }
+}

@@ -1,0 +1,160 @@
+import CountersignSeal
+import CountersignWire
+import Synchronization
+
+@testable import CountersignClient
+
+/// A server from before, as docs/protocol.md describes it: one session an account, tokens of two hours, a login token for new ones. What
+/// was sent to it is kept, and it can be held at a door, taken off the network, or made to lose answers.
+final class OldServer: Transport {
+    struct Session {
+        var token: String
+        var loginToken: String
+        /// Tokens that ran out, as against those of a session that is over.
+        var old: Set<String> = []
+    }
+
+    struct State {
+        var session: Session?
+        var seen: [Seen] = []
+        var given = 0
+        /// The bodies of requests that were granted.
+        var done: [String] = []
+        var isOffline = false
+        var isRetired = false
+        var loses: Set<String> = []
+        var hold: Gate?
+    }
+
+    /// A request as it came.
+    struct Seen: Sendable {
+        var method: String
+        var path: String
+        var form: [String: String]
+        var token: String?
+        var body: String
+    }
+
+    /// Stops requests of one path, until it is opened.
+    final class Gate: Sendable {
+        let path: String
+        private let state = Mutex((waiting: 0, isOpen: false))
+
+        init(_ path: String) { self.path = path }
+        var waiting: Int { state.withLock { $0.waiting } }
+        func open() { state.withLock { $0.isOpen = true } }
+
+        func pass() async {
+            state.withLock { $0.waiting += 1 }
+            while !state.withLock({ $0.isOpen }) { await Task.yield() }
+        }
+
+        func someoneWaits() async { while waiting == 0 { await Task.yield() } }
+    }
+
+    static let user: (name: String, id: Int) = ("anna", 7)
+    let state = Mutex(State())
+    /// What opens the account, as it is sent.
+    let opens: String
+    /// Whether logins bring tokens.
+    let tokens: Tokens
+
+    enum Tokens { case both, tokenOnly, none }
+
+    init(opensWith value: String = "pass word+1", tokens: Tokens = .both) {
+        opens = value
+        self.tokens = tokens
+    }
+
+    func seen(_ path: String) -> [Seen] { state.withLock { $0.seen.filter { $0.path == path } } }
+    var done: [String] { state.withLock { $0.done } }
+    func change(_ body: (inout State) -> Void) { state.withLock { body(&$0) } }
+    /// The token of now is one that ran out.
+    func expire() {
+        change { state in
+            guard var session = state.session else { return }
+            session.old.insert(session.token)
+            session.token = "nobody's"
+            state.session = session
+        }
+    }
+    /// Somebody signs in elsewhere.
+    func replace() { change { $0.session = Session(token: "other", loginToken: "other") } }
+
+    nonisolated(nonsending) func send(_ draft: Draft) async throws(TransportProblem) -> Response {
+        let seen = Seen(draft)
+        let (isOffline, hold) = state.withLock { ($0.isOffline, $0.hold) }
+        if isOffline { throw TransportProblem(.notSent, "offline") }
+        let answer = state.withLock { state in
+            state.seen.append(seen)
+            return self.answer(seen, &state)
+        }
+        if let hold, hold.path == seen.path { await hold.pass() }
+        await Task.yield()
+        if Task.isCancelled { throw TransportProblem(.notKnown, "cancelled") }
+        guard state.withLock({ $0.loses.remove(seen.path) }) == nil else {
+            throw TransportProblem(.notKnown, "the answer was lost")
+        }
+        return Response(status: 200, fields: [], body: Array(answer.text.utf8))
+    }
+
+    private func answer(_ seen: Seen, _ state: inout State) -> JSONValue {
+        if state.isRetired { return err(-99, "https://example.com/new") }
+        switch seen.path {
+        case "/login/login.php", "/login/loginhmac.php":
+            guard seen.form["username"] == OldServer.user.name, seen.form["password"] == opens else {
+                return ["userId": 0]
+            }
+            state.given += 1
+            let session = Session(token: "t\(state.given)", loginToken: "l\(state.given)")
+            state.session = session
+            switch tokens {
+            case .none: return ["userId": .integer(Int64(OldServer.user.id))]
+            case .tokenOnly: return ["userId": .integer(Int64(OldServer.user.id)), "token": .string(session.token)]
+            case .both:
+                return [
+                    "userId": .integer(Int64(OldServer.user.id)), "token": .string(session.token),
+                    "loginToken": .string(session.loginToken), "expiresIn": 7200,
+                ]
+            }
+        case "/login/token.php":
+            guard var session = state.session, seen.form["loginToken"] == session.loginToken else {
+                return err(-100, "event")
+            }
+            state.given += 1
+            session.old.insert(session.token)
+            session.token = "t\(state.given)"
+            state.session = session
+            return ["token": .string(session.token), "expiresIn": 7200]
+        default:
+            guard let session = state.session, let token = seen.token else { return err(-100, "event") }
+            if token == session.token {
+                state.done.append(seen.body)
+                return ["done": .string(seen.body)]
+            }
+            return err(session.old.contains(token) ? -101 : -100, "event")
+        }
+    }
+
+    private func err(_ code: Int64, _ event: String) -> JSONValue {
+        ["err": ["code": .integer(code), "msg": "no", "eventId": .string(event)]]
+    }
+}
+
+extension OldServer.Seen {
+    init(_ draft: Draft) {
+        let target = String(decoding: draft.target, as: UTF8.self).split(separator: "?", maxSplits: 1)
+        method = draft.method
+        path = String(target[0])
+        body = String(decoding: draft.body, as: UTF8.self)
+        form = [:]
+        for pair in (target.count > 1 ? String(target[1]) : body).split(separator: "&") {
+            let parts = pair.split(separator: "=", maxSplits: 1).map { part in
+                String(decoding: Form.forgivinglyDecoded(Array(part.utf8).span), as: UTF8.self)
+            }
+            if parts.count == 2 { form[parts[0]] = parts[1] }
+        }
+        let bearer = draft.fields.first { $0.name == "Authorization" }.map { String(decoding: $0.value, as: UTF8.self) }
+        token = bearer.map { String($0.dropFirst("Bearer ".count)) } ?? form["token"]
+    }
+}

@@ -1,0 +1,106 @@
+"""Several processes on one profile, and ones that are killed: whoever comes next goes on as if nothing had happened."""
+
+import signal
+import subprocess
+import time
+
+import pytest
+
+from dropping import DroppingProxy
+from gateway import BINARY, Gateway
+from person import PASSWORD, Person
+
+
+@pytest.fixture(scope="module")
+def behind(tmp_path_factory):
+    """A gateway whose tokens are good for a second, and a proxy before it."""
+    folder = tmp_path_factory.mktemp("processes")
+    with DroppingProxy() as proxy, Gateway(folder / "gateway", "--tls", "off", "--authority", f"127.0.0.1:{proxy.port}") as gateway:
+        proxy.upstream = gateway.port
+        gateway.add_app("demo", registration="open", **{"token-lifetime": "1s"})
+        yield gateway, proxy
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    """One that takes passwords, too."""
+    with Gateway(tmp_path_factory.mktemp("logins")) as gateway:
+        gateway.add_app("demo", registration="open", **{"password-login": "on"})
+        yield gateway
+
+
+def person(behind, folder, name: str) -> Person:
+    return Person(behind[0], folder / name, name, url=f"http://127.0.0.1:{behind[1].port}")
+
+
+@pytest.mark.parametrize("what", ["request", "answer"], ids=["before it was received", "after it was answered"])
+def test_killed_in_the_middle_of_a_refresh(behind, tmp_path, what):
+    proxy = behind[1]
+    alice = person(behind, tmp_path, f"killed-{what}").signs_up().logs_in()
+    before = alice.status("--offline")
+    time.sleep(1.1)
+    proxy.hold(what, "/token")
+    process = alice.begin("/first")
+    try:
+        assert proxy.holds.wait(20), "there was no refresh to be killed in"
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.communicate(timeout=10)
+        proxy.released.set()
+    assert process.returncode == -signal.SIGKILL
+    assert alice.calls("/second")["headers"]["countersign-session"] == before["session"]
+    after = alice.status("--offline")
+    assert (after["session"], after["epoch"]) == (before["session"], before["epoch"] + 1)
+
+
+def test_killed_again_and_again(behind, tmp_path, note):
+    """At moments that come as they come; whatever was under way, the session is there, and only its epoch has grown."""
+    alice = person(behind, tmp_path, "again").signs_up().logs_in()
+    session = alice.status("--offline")["session"]
+    killed = 0
+    for delay in range(0, 60, 4):
+        time.sleep(1.02)
+        process = alice.begin("/killed")
+        time.sleep(delay / 1000)
+        process.send_signal(signal.SIGKILL)
+        process.communicate(timeout=10)
+        killed += process.returncode == -signal.SIGKILL
+        if delay % 20 == 0:
+            assert alice.calls("/after")["headers"]["countersign-session"] == session
+    assert killed >= 5, "they were too quick to be killed"
+    assert alice.calls("/last")["headers"]["countersign-session"] == session
+    note(f"command line: {killed} of 15 requests killed while a refresh was due; the session went on")
+
+
+@pytest.mark.parametrize("how", [(), ("--password-login",)], ids=["by proof", "by password"])
+def test_two_log_in_at_once(served, tmp_path, how):
+    alice = Person(served, tmp_path / "twice", f"twice{len(how)}").signs_up()
+    for _ in range(3):
+        command = [BINARY, "login", "--profile", alice.profile, "--account", alice.name, "--password-stdin", *how]
+        both = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(2)]
+        # Both have started before either has its password.
+        for process in both:
+            process.stdin.write(PASSWORD.encode())
+            process.stdin.close()
+            process.stdin = None
+        ended = [process.communicate(timeout=60) for process in both]
+        assert [process.returncode for process in both] == [0, 0], ended
+        # What is kept is the one that the server knows last: it is live.
+        assert alice.calls("/hello")["headers"]["countersign-session"] == alice.status("--offline")["session"]
+        assert alice.run("status").returncode == 0
+
+
+def test_signing_out_while_others_call(behind, tmp_path):
+    """Calls that were under way end as they end; none brings back who signed out."""
+    alice = person(behind, tmp_path, "leaving").signs_up()
+    for delay in (0, 15, 30, 45):
+        alice.logs_in()
+        time.sleep(1.1)
+        calls = [alice.begin(f"/call/{number}") for number in range(3)]
+        time.sleep(delay / 1000)
+        done = alice.run("logout")
+        for process in calls:
+            process.communicate(timeout=30)
+        assert done.returncode == 0, done.err
+        assert not alice.status("--offline")["signed_in"]
+        assert {process.returncode for process in calls} <= {0, 1}

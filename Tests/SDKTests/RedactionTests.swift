@@ -1,0 +1,71 @@
+import CountersignWire
+import Testing
+
+@testable import Countersign
+
+/// Secrets in every place where an app, a server or a person can put one; and none of them in any event.
+@Suite(.timeLimit(.minutes(2))) struct RedactionTests {
+    private static let mark = "S3CR3T"
+
+    @Test func noEventHoldsASecret() async throws {
+        let mark = RedactionTests.mark
+        let world = try await World()
+        let client = try world.client()
+        let events = client.events
+        try await client.signUp("name-\(mark)", "password-\(mark)")
+        _ = try? await client.logIn("name-\(mark)", "wrong-\(mark)")
+        try await client.logIn("name-\(mark)", "password-\(mark)")
+        let fields = [HTTPField("X-Token", mark), HTTPField("Cookie", mark), HTTPField("X-\(mark)", "1")]
+        let answers: [FakeBackend.Reaction] = [
+            .answer(200, [HTTPField("Set-Cookie", mark), HTTPField(mark, mark)], Array(mark.utf8)),
+            .answer(404, [HTTPField("Countersign-Update", "stage=\(mark)")], Array(mark.utf8)),
+            .answer(401, [], Array(#"{"code":"\#(mark)"}"#.utf8)),
+            .refuse("forbidden", [("title", .string(mark)), ("detail", .string(mark)), ("instance", .string(mark))]),
+            .refuse(mark, []),
+            .fail(TransportError(.connectionLost(mark), .outcomeUnknown)),
+            .fail(TransportError(.tls(mark), .notSent)),
+        ]
+        for answer in answers {
+            await world.backend.plan(answer, at: "/orders")
+            var request = APIRequest(
+                .post, "/orders?token=\(mark)&\(mark)", fields: fields, body: .bytes(Array(mark.utf8)))
+            request.idempotencyKey = mark
+            _ = try? await client.data(for: request)
+        }
+        _ = try? await client.data(for: APIRequest("https://elsewhere.example.com/\(mark)-not/../x?\(mark)"))
+        await world.pass(FakeSession.lifetime)
+        _ = try await client.data(for: APIRequest("/orders"))
+        try await client.logOut()
+        #expect(await world.backend.reactions == answers.count)
+
+        var seen = 0
+        for await event in events {
+            seen += 1
+            var dumped = ""
+            dump(event, to: &dumped)
+            #expect(!"\(event) \(dumped)".contains(mark) || RedactionTests.isOfThePath(event), "\(event)")
+            if event == .state(.signedOut), seen > 20 { break }
+        }
+        #expect(seen > 30)
+    }
+
+    /// The path is told, and what an app puts there is its own.
+    private static func isOfThePath(_ event: ClientEvent) -> Bool {
+        switch event {
+        case .began(let call), .failed(let call, _, after: _): call.path.hasPrefix("https://elsewhere")
+        default: false
+        }
+    }
+
+    @Test func noReleaseKeyIsPrinted() throws {
+        let secret = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8"
+        let key = try ReleaseKey(id: "r_1", secret: secret)
+        var dumped = ""
+        dump(key, to: &dumped)
+        #expect("\(key)" == "release key r_1")
+        #expect(!dumped.contains("0, 1, 2") && !dumped.contains(secret) && dumped.contains("r_1"))
+        #expect(throws: ClientError.self) { try ReleaseKey(id: "r 1", secret: secret) }
+        #expect(throws: ClientError.self) { try ReleaseKey(id: "r_1", secret: "AAEC") }
+        #expect(throws: ClientError.self) { try ReleaseKey(id: "r_1", secret: secret, authorityKey: "AAEC") }
+    }
+}

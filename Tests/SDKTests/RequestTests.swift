@@ -1,0 +1,187 @@
+import CountersignWire
+import Testing
+
+@testable import Countersign
+
+/// Sign, send, believe.
+@Suite(.timeLimit(.minutes(2))) struct RequestTests {
+    struct Order: Codable, Equatable, Sendable {
+        var orderNumber: Int
+    }
+
+    @Test func eachCallIsAWishOfItsOwn() async throws {
+        let world = try await World()
+        let client = try await world.signedIn()
+        let request = APIRequest(.post, "/orders", body: .bytes([1]))
+        _ = try await client.data(for: request)
+        _ = try await client.data(for: request)
+        _ = try await client.data(for: APIRequest("/orders"))
+        let keys = await world.backend.copies(of: "/orders").map { copy in
+            copy.fields.filter { $0.name == "Idempotency-Key" }.map(\.value)
+        }
+        #expect(keys.map(\.count) == [1, 1, 0] && keys[0] != keys[1])
+    }
+
+    @Test func aWishMayOutliveItsCall() async throws {
+        let world = try await World()
+        let client = try await world.signedIn()
+        var request = APIRequest(.post, "/orders", body: .bytes([1]))
+        request.idempotencyKey = "order-7"
+        _ = try await client.data(for: request)
+        let sent = try #require(await world.backend.copies(of: "/orders").first)
+        #expect(sent.fields.filter { $0.name == "Idempotency-Key" } == [HTTPField("Idempotency-Key", "order-7")])
+    }
+
+    @Test func aLostAnswerIsAskedForAgain() async throws {
+        let world = try await World()
+        let client = try await world.signedIn()
+        let lost = TransportError(.connectionLost("test"), .outcomeUnknown)
+        await world.backend.plan(.fail(lost), at: "/orders")
+        let events = client.events
+        _ = try await client.data(for: APIRequest(.post, "/orders", body: .bytes([1])))
+        #expect(await world.backend.reactions == 1)
+        #expect(await world.backend.copies(of: "/orders").count == 2)
+        let again = await first(of: events) {
+            if case .sent(_, copy: 2, because: .lostAnswer) = $0 { true } else { false }
+        }
+        #expect(again != nil)
+        await world.backend.plan(.fail(lost), at: "/orders")
+        await world.backend.plan(.fail(lost), at: "/orders")
+        await #expect { try await client.data(for: APIRequest("/orders")) } throws: { error in
+            (error as? ClientError)?.isOutcomeUnknown == true
+        }
+    }
+
+    @Test func whatABackendSaysIsAnAnswer() async throws {
+        let world = try await World()
+        let client = try await world.signedIn()
+        await world.backend.plan(.answer(404, [HTTPField("X-Why", "gone")], Array("no such order".utf8)), at: "/orders")
+        let (data, response) = try await client.data(for: APIRequest("/orders"))
+        #expect(response.status == 404 && !response.isGenuine && !response.isSuccess)
+        #expect(response.value(of: "x-why") == "gone")
+        #expect(String(decoding: data, as: UTF8.self) == "no such order")
+    }
+
+    @Test func whatTheAuthorityRefusesIsThrown() async throws {
+        let world = try await World()
+        let client = try await world.signedIn()
+        await world.backend.plan(.refuse("forbidden", [("title", "No"), ("instance", "e-1")]), at: "/orders")
+        await #expect { try await client.data(for: APIRequest("/orders")) } throws: { error in
+            guard case ClientError.refused(let refusal) = error else { return false }
+            return refusal.isGenuine && refusal.code == "forbidden" && refusal.event == "e-1" && refusal.status == 403
+        }
+        // The same words from anybody are an answer, and nothing follows from them.
+        let words = Array(#"{"code":"update-required","update_url":"https://evil.example.com"}"#.utf8)
+        await world.backend.plan(.answer(426, [], words), at: "/orders")
+        #expect(try await client.data(for: APIRequest("/orders")).1.status == 426)
+        #expect(try await client.data(for: APIRequest("/orders")).1.status == 200)
+    }
+
+    @Test func offlineAndTooSlowAreToldApart() async throws {
+        let world = try await World()
+        let client = try await world.signedIn()
+        await world.backend.plan(.fail(TransportError(.offline, .notSent)), at: "/orders")
+        await world.backend.plan(.fail(TransportError(.timedOut(.connecting), .notSent)), at: "/orders")
+        await #expect { try await client.data(for: APIRequest("/orders")) } throws: { error in
+            guard let error = error as? ClientError else { return false }
+            return error.isOffline && !error.isTimeout && !error.isOutcomeUnknown
+        }
+        await #expect { try await client.data(for: APIRequest("/orders")) } throws: { error in
+            guard let error = error as? ClientError else { return false }
+            return error.isTimeout && !error.isOffline
+        }
+        #expect(await world.backend.reactions == 2)
+    }
+
+    @Test func valuesGoOutAndComeIn() async throws {
+        let world = try await World { $0.json = .snakeCase }
+        let client = try await world.signedIn()
+        let body = Array(#"{"order_number":7}"#.utf8)
+        await world.backend.plan(.answer(201, [], body), at: "/orders")
+        let request = try APIRequest.json(.post, "/orders", Order(orderNumber: 7), coding: .snakeCase)
+        let order = try await client.value(for: request, as: Order.self)
+        #expect(order == Order(orderNumber: 7))
+        let sent = try #require(await world.backend.copies(of: "/orders").first)
+        guard case .bytes(let bytes) = sent.body else {
+            Issue.record("no body")
+            return
+        }
+        #expect(bytes == body)
+        await world.backend.plan(.answer(500, [], [1, 2]), at: "/orders")
+        await #expect { try await client.value(for: request, as: Order.self) } throws: { error in
+            guard case ClientError.status(let response, let body) = error else { return false }
+            return response.status == 500 && body == [1, 2]
+        }
+        await world.backend.plan(.answer(200, [], Array("{}".utf8)), at: "/orders")
+        await #expect { try await client.value(for: request, as: Order.self) } throws: { error in
+            if case ClientError.decoding = error { true } else { false }
+        }
+    }
+
+    @Test func anAnswerHasItsBounds() async throws {
+        let world = try await World { $0.largestAnswer = 1_000 }
+        let client = try await world.signedIn()
+        await world.backend.plan(.answer(200, [], [UInt8](repeating: 1, count: 1_000)), at: "/orders")
+        #expect(try await client.data(for: APIRequest("/orders")).0.count == 1_000)
+        await world.backend.plan(.answer(200, [], [UInt8](repeating: 1, count: 1_001)), at: "/orders")
+        await #expect { try await client.data(for: APIRequest("/orders")) } throws: { error in
+            guard case ClientError.answerTooLarge(let limit) = error else { return false }
+            return limit == 1_000
+        }
+    }
+
+    @Test func aSignedRequestIsAValue() async throws {
+        let world = try await World()
+        let client = try await world.signedIn()
+        let signed = try await client.signed(APIRequest(.post, "/orders?id=7", body: .bytes([1, 2])))
+        #expect(signed.url == "https://api.example.com/orders?id=7")
+        #expect(
+            signed.fields.contains { $0.name == "Signature" } && signed.fields.contains { $0.name == "Content-Digest" })
+        // Sent by hand, the authority takes it once.
+        var request = OutgoingRequest(
+            "POST", Origin(.tls, try Host("api.example.com")), "/orders?id=7", fields: signed.fields,
+            body: .bytes([1, 2]))
+        let first = try await world.backend.carry(request)
+        let second = try await world.backend.carry(request)
+        #expect(first.status == 200 && second.status == 401)
+        request.target = Array("/orders?id=8".utf8)
+        #expect(try await world.backend.carry(request).status == 401)
+    }
+
+    @Test func aSignedRequestUnderATokenThatRanOutRenewsItFirst() async throws {
+        let world = try await World()
+        let client = try await world.signedIn()
+        await world.pass(FakeSession.lifetime)
+        let signed = try await client.signed(APIRequest("/orders"))
+        #expect(await world.authority.refreshes == 1)
+        let request = OutgoingRequest(
+            "GET", Origin(.tls, try Host("api.example.com")), "/orders", fields: signed.fields)
+        #expect(try await world.backend.carry(request).status == 200)
+    }
+
+    @Test func aTokenThatRanOutIsRenewedUnseen() async throws {
+        let world = try await World()
+        let client = try await world.signedIn()
+        await world.pass(FakeSession.lifetime)
+        let events = client.events
+        #expect(try await client.data(for: APIRequest(.post, "/orders", body: .bytes([1]))).1.status == 200)
+        #expect(await world.authority.refreshes == 1)
+        #expect(await first(of: events) { $0 == .refreshing } != nil)
+        #expect(await first(of: events) { $0 == .refreshed(.renewed) } != nil)
+    }
+
+    @Test func aCancelledCallSaysSo() async throws {
+        let world = try await World()
+        let client = try await world.signedIn()
+        await world.backend.plan(.silence, at: "/orders")
+        let task = Task { try await client.data(for: APIRequest("/orders")) }
+        let events = client.events
+        while await world.backend.reactions == 0 { await Task.yield() }
+        task.cancel()
+        await #expect { try await task.value } throws: { error in
+            if case ClientError.cancelled = error { true } else { false }
+        }
+        let failed = await first(of: events) { if case .failed(_, .cancelled, after: _) = $0 { true } else { false } }
+        #expect(failed != nil)
+    }
+}

@@ -1,0 +1,159 @@
+import CountersignWire
+import Testing
+
+@testable import Countersign
+
+/// What an app is told to show, and what its requests do meanwhile.
+@Suite(.timeLimit(.minutes(2))) struct StateTests {
+    @Test func aSessionThatEndedIsTold() async throws {
+        let world = try await World()
+        let client = try await world.signedIn()
+        let states = client.states
+        await world.authority.end("replaced")
+        await #expect { try await client.data(for: APIRequest("/orders")) } throws: { error in
+            guard case ClientError.signedOut(let end) = error else { return false }
+            return end.how == .replaced(by: nil) && end.at != nil
+        }
+        var shown: [ClientState] = []
+        for await state in states {
+            shown.append(state)
+            if case .signedOut = state { break }
+        }
+        // The one that held comes first, unless it was overtaken.
+        guard case .signedOut(.ended(let end)) = try #require(shown.last) else {
+            Issue.record("\(shown)")
+            return
+        }
+        #expect(end.how == .replaced(by: nil))
+        await #expect { try await client.data(for: APIRequest("/orders")) } throws: { error in
+            if case ClientError.notSignedIn = error { true } else { false }
+        }
+    }
+
+    @Test func anUpdateThatIsRequiredPausesTraffic() async throws {
+        let world = try await World()
+        let client = try await world.signedIn()
+        let link = "https://example.com/next"
+        await world.backend.plan(.refuse("update-required", [("update_url", .string(link))]), at: "/orders")
+        await #expect { try await client.data(for: APIRequest("/orders")) } throws: { error in
+            guard case ClientError.updateRequired(let url) = error else { return false }
+            return url == link
+        }
+        #expect(client.state == .updateRequired(url: link))
+        let sent = await world.backend.sent.count
+        for caller: APIRequest.Caller in [.account, .app] {
+            var request = APIRequest("/orders")
+            request.caller = caller
+            await #expect { try await client.data(for: request) } throws: { error in
+                if case ClientError.updateRequired = error { true } else { false }
+            }
+        }
+        #expect(await world.backend.sent.count == sent)
+        client.continueDespiteUpdate()
+        guard case .active = client.state else {
+            Issue.record("\(client.state)")
+            return
+        }
+        #expect(try await client.data(for: APIRequest("/orders")).1.status == 200)
+    }
+
+    @Test func aRequestMayWaitForTheSameAccount() async throws {
+        let world = try await World { $0.whenPaused = .wait }
+        let client = try await world.signedIn()
+        await world.authority.end("revoked")
+        _ = try? await client.data(for: APIRequest("/orders"))
+        let sent = await world.backend.copies(of: "/orders").count
+        let events = client.events
+        let waiting = Task { try await client.data(for: APIRequest("/orders")) }
+        _ = await first(of: events) { if case .began = $0 { true } else { false } }
+        try await Task.sleep(for: .milliseconds(50))
+        #expect(await world.backend.copies(of: "/orders").count == sent)
+        try await client.logIn("alice", "correct horse")
+        #expect(try await waiting.value.1.status == 200)
+    }
+
+    @Test func aRequestIsNobodyElses() async throws {
+        let world = try await World { $0.whenPaused = .wait }
+        let client = try await world.signedIn()
+        try await client.signUp("bob", "correct horse")
+        await world.authority.end("revoked")
+        _ = try? await client.data(for: APIRequest("/orders"))
+        let events = client.events
+        let waiting = Task { try await client.data(for: APIRequest("/orders")) }
+        _ = await first(of: events) { if case .began = $0 { true } else { false } }
+        try await client.logIn("bob", "correct horse")
+        await #expect { try await waiting.value } throws: { error in
+            if case ClientError.accountChanged = error { true } else { false }
+        }
+    }
+
+    @Test func whoSignedOutHimselfIsNotWaitedFor() async throws {
+        let world = try await World { $0.whenPaused = .wait }
+        let client = try await world.signedIn()
+        try await client.logOut()
+        await #expect { try await client.data(for: APIRequest("/orders")) } throws: { error in
+            if case ClientError.notSignedIn = error { true } else { false }
+        }
+    }
+
+    @Test func oneThatWaitsCanBeCancelled() async throws {
+        let world = try await World { $0.whenPaused = .wait }
+        let client = try await world.signedIn()
+        await world.authority.end("revoked")
+        _ = try? await client.data(for: APIRequest("/orders"))
+        let events = client.events
+        let waiting = Task { try await client.data(for: APIRequest("/orders")) }
+        _ = await first(of: events) { if case .began = $0 { true } else { false } }
+        waiting.cancel()
+        await #expect { try await waiting.value } throws: { error in
+            if case ClientError.cancelled = error { true } else { false }
+        }
+    }
+
+    @Test func pollingEndsWithAnUpdate() async throws {
+        let world = try await World()
+        let client = try await world.signedIn()
+        await world.backend.plan(.answer(200, [], [1]), at: "/news")
+        // A round in which there is no answer is left out.
+        await world.backend.plan(.fail(TransportError(.offline, .notSent)), at: "/news")
+        await world.backend.plan(.answer(200, [], [2]), at: "/news")
+        await world.backend.plan(.refuse("update-required"), at: "/news")
+        var heard: [UInt8] = []
+        do throws(ClientError) {
+            for try await (data, _) in client.poll(APIRequest("/news"), every: .milliseconds(1)) { heard += data }
+            Issue.record("it ended without a word")
+        } catch {
+            guard case .updateRequired = error else { throw error }
+        }
+        #expect(heard == [1, 2])
+        #expect(await world.backend.reactions == 4)
+        #expect(client.state == .updateRequired(url: nil))
+    }
+
+    @Test func aHintOfAnUpdateIsPassedOnOnce() async throws {
+        let world = try await World()
+        let client = try await world.signedIn()
+        let hint = HTTPField("Countersign-Update", #"stage=warn, at=1769817600, link="https://example.com/next""#)
+        for _ in 0..<2 { await world.backend.plan(.answer(200, [hint]), at: "/orders") }
+        await world.backend.plan(.answer(200, [HTTPField("Countersign-Update", "\"broken")]), at: "/orders")
+        let events = client.events
+        for _ in 0..<3 { _ = try await client.data(for: APIRequest("/orders")) }
+        try await client.logOut()
+        var hints: [ClientEvent] = []
+        for await event in events {
+            if case .updateAvailable = event { hints.append(event) }
+            if event == .state(.signedOut) { break }
+        }
+        #expect(hints == [.updateAvailable(url: "https://example.com/next", at: 1_769_817_600)])
+        #expect(await world.backend.reactions == 3)
+    }
+
+    @Test func streamsEndWithTheirClient() async throws {
+        let world = try await World()
+        var client: Client? = try world.client()
+        let (states, events) = (try #require(client).states, try #require(client).events)
+        client = nil
+        #expect(await states.reduce(0) { count, _ in count + 1 } == 1)
+        #expect(await events.reduce(0) { count, _ in count + 1 } == 0)
+    }
+}

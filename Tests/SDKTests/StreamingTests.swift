@@ -1,0 +1,166 @@
+import CountersignTestKit
+import CountersignTrust
+import Glibc
+import Testing
+
+@testable import Countersign
+
+/// Over the transport that apps get, to a server of the tests' own.
+@Suite(.timeLimit(.minutes(2))) struct StreamingTests {
+    private static let piece = [UInt8](repeating: 0x61, count: 100_000)
+
+    /// Answers each request with thirty pieces; keeps count of what went out.
+    private static func server(_ written: Guarded<Int>) throws -> TestServer {
+        try TestServer(.plain) { connection in
+            while connection.readHead() != nil {
+                connection.write(Array("HTTP/1.1 200 OK\r\nContent-Length: 3000000\r\n\r\n".utf8))
+                for _ in 0..<30 {
+                    guard connection.write(piece) else { return }
+                    written.with { $0 += 1 }
+                }
+            }
+        }
+    }
+
+    @Test func aBodyIsReadAsItComes() async throws {
+        let server = try StreamingTests.server(Guarded(0))
+        defer { server.stop() }
+        let client = try server.client(TestFolder())
+        let last = Guarded(TransferProgress())
+        let answer = try await client.download(for: APIRequest("/film").byTheApp()) { progress in
+            last.with { $0 = progress }
+        }
+        #expect(answer.response.status == 200 && answer.response.length == .bytes(3_000_000))
+        var (count, pieces) = (0, 0)
+        for try await piece in answer.body {
+            count += piece.count
+            pieces += 1
+        }
+        #expect(count == 3_000_000 && pieces > 1)
+        #expect(await eventually { last.with { $0.received } == 3_000_000 })
+    }
+
+    @Test func aFileIsThereOnceItIsWhole() async throws {
+        let server = try TestServer(.plain) { connection in
+            while let head = connection.readHead() {
+                if head.hasPrefix("GET /whole ") { connection.answer("200 OK", "contents") }
+                if head.hasPrefix("GET /missing ") { connection.answer("404 Not Found", "none") }
+                guard head.hasPrefix("GET /broken ") else { continue }
+                connection.write(Array("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n123".utf8))
+                return
+            }
+        }
+        defer { server.stop() }
+        let folder = try TestFolder()
+        let client = try server.client(folder)
+        let path = "\(folder.path)/film"
+        await #expect { try await client.download(for: APIRequest("/broken").byTheApp(), to: path) } throws: { error in
+            guard case ClientError.transport(let error) = error else { return false }
+            return error.fate == .brokenOff
+        }
+        await #expect { try await client.download(for: APIRequest("/missing").byTheApp(), to: path) } throws: { error in
+            guard case ClientError.status(let response, let body) = error else { return false }
+            return response.status == 404 && body == Array("none".utf8)
+        }
+        #expect(access(path, F_OK) != 0)
+        try await client.download(for: APIRequest("/whole").byTheApp(), to: path)
+        #expect(folder.contents("film") == "contents")
+        #expect(folder.names.filter { $0.hasPrefix("film") } == ["film"])
+    }
+
+    @Test func letGoOfTheTransferEnds() async throws {
+        let written = Guarded(0)
+        let gone = Guarded(false)
+        let server = try TestServer(.plain) { connection in
+            guard connection.readHead() != nil else { return }
+            connection.write(Array("HTTP/1.1 200 OK\r\nContent-Length: 90000000\r\n\r\n".utf8))
+            for _ in 0..<900 {
+                guard connection.write(StreamingTests.piece) else { break }
+                written.with { $0 += 1 }
+            }
+            gone.with { $0 = true }
+        }
+        defer { server.stop() }
+        let client = try server.client(TestFolder())
+        do {
+            let answer = try await client.download(for: APIRequest("/film").byTheApp())
+            for try await _ in answer.body { break }
+        }
+        #expect(await eventually { gone.with { $0 } })
+        #expect(written.with { $0 } < 900)
+    }
+
+    @Test func cancellingPassesThrough() async throws {
+        let (asked, gone) = (Guarded(false), Guarded(false))
+        let server = try TestServer(.plain) { connection in
+            guard connection.readHead() != nil else { return }
+            asked.with { $0 = true }
+            // Returns once the client has hung up.
+            _ = connection.read()
+            gone.with { $0 = true }
+        }
+        defer { server.stop() }
+        let client = try server.client(TestFolder())
+        let task = Task { try await client.data(for: APIRequest("/slow").byTheApp()) }
+        #expect(await eventually { asked.with { $0 } })
+        task.cancel()
+        await #expect { try await task.value } throws: { error in
+            if case ClientError.cancelled = error { true } else { false }
+        }
+        #expect(await eventually { gone.with { $0 } })
+    }
+
+    @Test func requestsAtOnceAreLimited() async throws {
+        let tally = Guarded((now: 0, most: 0))
+        let server = try TestServer(.plain) { connection in
+            while connection.readHead() != nil {
+                tally.with { tally in
+                    tally.now += 1
+                    tally.most = max(tally.most, tally.now)
+                }
+                TestServer.rest(milliseconds: 20)
+                tally.with { $0.now -= 1 }
+                connection.answer("200 OK", "x")
+            }
+        }
+        defer { server.stop() }
+        let client = try server.client(TestFolder()) { options in
+            var transport = TransportOptions()
+            transport.concurrentRequests = 3
+            options.carriage = .standard(transport)
+        }
+        let statuses = try await withThrowingTaskGroup(of: Int.self) { group in
+            for _ in 0..<12 { group.addTask { try await client.data(for: APIRequest("/x").byTheApp()).1.status } }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(statuses == [Int](repeating: 200, count: 12))
+        #expect(tally.with { $0.most } == 3)
+    }
+
+    @Test func aRequestOutlivesItsClient() async throws {
+        let (asked, mayAnswer) = (Guarded(false), Guarded(false))
+        let server = try TestServer(.plain) { connection in
+            guard connection.readHead() != nil else { return }
+            asked.with { $0 = true }
+            while !mayAnswer.with({ $0 }) { TestServer.rest(milliseconds: 5) }
+            connection.answer("200 OK", "late")
+        }
+        defer { server.stop() }
+        let folder = try TestFolder()
+        var client: Client? = try server.client(folder)
+        weak let gone = client?.core
+        let answer = Guarded<APIAnswer?>(nil)
+        let task = Task { [client] in
+            let answered = try await client?.download(for: APIRequest("/late").byTheApp())
+            answer.with { $0 = answered }
+        }
+        client = nil
+        #expect(await eventually { asked.with { $0 } })
+        mayAnswer.with { $0 = true }
+        try await task.value
+        // The answer's head is here, nobody holds a client any more, and the body still comes.
+        let body = try #require(answer.with { $0 }).body
+        #expect(String(decoding: try await body.collect(upTo: 100), as: UTF8.self) == "late")
+        #expect(gone == nil)
+    }
+}

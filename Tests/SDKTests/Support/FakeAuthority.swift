@@ -1,0 +1,1 @@
+../../ClientTests/Support/FakeAuthority.swift

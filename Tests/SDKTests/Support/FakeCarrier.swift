@@ -1,0 +1,129 @@
+import Countersign
+import CountersignSchemes
+import CountersignWire
+
+/// Carries requests to an authority of the tests' own, behind which a backend answers what a test says.
+actor FakeBackend {
+    /// What becomes of a request for the backend.
+    enum Reaction: Sendable {
+        /// The authority lets it through, and the backend answers so, unsigned.
+        case answer(Int, [HTTPField] = [], [UInt8] = [])
+        /// It never arrives, or its answer does not.
+        case fail(TransportError)
+        /// The authority refuses it in its own name.
+        case refuse(String, [(name: String, value: JSONValue)] = [])
+        /// Nothing comes until whoever waits is cancelled.
+        case silence
+    }
+
+    let authority: FakeAuthority
+    private(set) var sent: [OutgoingRequest] = []
+    private var planned: [(path: String, reaction: Reaction)] = []
+    private(set) var reactions = 0
+
+    init(_ authority: FakeAuthority) { self.authority = authority }
+
+    /// To the next request whose target has that in it.
+    func plan(_ reaction: Reaction, at path: String) { planned.append((path, reaction)) }
+
+    /// Those that were sent to a path.
+    func copies(of path: String) -> [OutgoingRequest] {
+        sent.filter { String(decoding: $0.target, as: UTF8.self).contains(path) }
+    }
+
+    func carry(_ request: OutgoingRequest) async throws(TransportError) -> IncomingResponse {
+        sent.append(request)
+        let target = String(decoding: request.target, as: UTF8.self)
+        guard let index = planned.firstIndex(where: { target.contains($0.path) }) else {
+            return try await answer(of: authority, to: request)
+        }
+        let reaction = planned.remove(at: index).reaction
+        reactions += 1
+        switch reaction {
+        case .answer(let status, let fields, let body):
+            let own = try await answer(of: authority, to: request)
+            guard own.status == 200 else { return own }
+            return FakeBackend.response(status, fields, body)
+        case .fail(let error): throw error
+        case .refuse(let code, let members):
+            let draft = draft(request)
+            guard let response = try? await authority.refuse(code, members, to: draft) else {
+                throw TransportError(.machine("the authority of the tests"), .notSent)
+            }
+            return FakeBackend.response(response)
+        case .silence:
+            try? await Task.sleep(for: .seconds(60))
+            throw TransportError(.cancelled, .outcomeUnknown)
+        }
+    }
+
+    private func answer(
+        of authority: FakeAuthority, to request: OutgoingRequest
+    ) async throws(TransportError) -> IncomingResponse {
+        guard let response = try? await authority.answer(draft(request)) else {
+            throw TransportError(.machine("the authority of the tests"), .notSent)
+        }
+        return FakeBackend.response(response)
+    }
+
+    private func draft(_ request: OutgoingRequest) -> Draft {
+        var draft = Draft(
+            method: request.method, target: request.target, authority: request.authority,
+            transport: request.origin.security == .tls ? .tls : .plain)
+        draft.fields = request.fields.map { field in
+            var copy = Draft.Field(field.name, "")
+            copy.value = field.value
+            return copy
+        }
+        if case .bytes(let bytes) = request.body { draft.body = bytes }
+        return draft
+    }
+
+    private static func response(_ response: Response) -> IncomingResponse {
+        let message = response.message
+        let fields = message.fields.map { HTTPField(message.text($0.name), message.text($0.value)) }
+        return FakeBackend.response(response.status, fields, message.body)
+    }
+
+    private static func response(_ status: Int, _ fields: [HTTPField], _ body: [UInt8]) -> IncomingResponse {
+        IncomingResponse(status: status, fields: fields, body: ResponseBody(WholeBody(body)))
+    }
+}
+
+extension FakeAuthority {
+    /// A refusal in the authority's name, with more members.
+    func refuse(_ code: String, _ members: [(name: String, value: JSONValue)], to draft: Draft) throws -> Response {
+        let body = Array(JSONValue.object([("code", .string(code))] + members).text.utf8)
+        guard let own = KeyID(MessageSignatures.authorityKeyID) else { throw Problem.broken }
+        let status = code == "update-required" ? 426 : 403
+        let fields = try MessageSignatures().sign(
+            status: status, body: body, answering: draft.request(),
+            as: Credentials(keyID: own, key: SigningKey(answerKey)), at: now)
+        return Response(status: status, fields: fields ?? [], body: body)
+    }
+}
+
+/// The carrier's face of it.
+struct FakeCarrier: Carrier {
+    let backend: FakeBackend
+
+    func send(
+        _ request: OutgoingRequest, progress: @escaping @Sendable (TransferProgress) -> Void
+    ) async throws(TransportError) -> IncomingResponse { try await backend.carry(request) }
+
+    func replaceTrust(by trust: Trust) {}
+}
+
+/// A body that is there. Safe to share: one reader reads it.
+final class WholeBody: BodySource, @unchecked Sendable {
+    private var bytes: [UInt8]
+
+    init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+    func next() async throws(TransportError) -> [UInt8]? {
+        defer { bytes = [] }
+        return bytes.isEmpty ? nil : bytes
+    }
+
+    func cancel() {}
+}

@@ -1,0 +1,76 @@
+import CountersignSchemes
+import CountersignSeal
+import CountersignTestKit
+import CountersignTrust
+
+@testable import Countersign
+
+/// A release key that no server here looks at.
+func someRelease() throws -> ReleaseKey {
+    try ReleaseKey(id: "r_1", secret: "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8")
+}
+
+extension TestServer {
+    /// A client over the transport that apps get, to this server in the clear.
+    func client(_ folder: TestFolder, _ change: (inout ClientOptions) -> Void = { _ in }) throws -> Client {
+        var options = ClientOptions()
+        options.encryption = .noneSoThatAnybodyReadsAndChangesEverything
+        change(&options)
+        return try Client(
+            release: someRelease(), baseURL: "http://127.0.0.1:\(port)", vault: .folder(folder.path), trust: .system,
+            options: options)
+    }
+}
+
+extension APIRequest {
+    /// In the app's own name: for backends that know nobody.
+    func byTheApp() -> APIRequest {
+        var request = self
+        request.caller = .app
+        return request
+    }
+}
+
+/// An authority whom the machine trusts, a server's certificate by it, and a key that nobody has.
+struct Certificates: Sendable {
+    let time: Int64 = 2_000_000_000
+    let root: Issued
+    let leaf: Issued
+
+    static let strange = "sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
+
+    init() throws {
+        var request = CertificateRequest("Root", at: time)
+        request.role = .authority
+        root = try Issued.selfSigned(request)
+        leaf = try root.issue(CertificateRequest("Server", hosts: ["api.example.com"], at: time))
+    }
+
+    var pin: String { leaf.certificate.pin.description }
+
+    /// A client of `api.example.com`, which is here.
+    func client(
+        _ server: TestServer, _ folder: TestFolder, _ trust: Trust, _ change: (inout ClientOptions) -> Void = { _ in }
+    ) throws -> Client {
+        var transport = TransportOptions()
+        transport.authorities = .instead([root.certificate])
+        transport.addresses[try Host("api.example.com")] = try Host("127.0.0.1")
+        transport.clock.wall = { time }
+        var options = ClientOptions()
+        options.carriage = .standard(transport)
+        options.clock.wall = { time }
+        change(&options)
+        return try Client(
+            release: someRelease(), baseURL: "https://api.example.com:\(server.port)", vault: .folder(folder.path),
+            trust: trust, options: options)
+    }
+}
+
+/// Waits till `condition` holds; false where it does not within twenty seconds.
+func eventually(_ condition: () -> Bool) async -> Bool {
+    for _ in 0..<2000 {
+        if condition() { return true }
+        try? await Task.sleep(for: .milliseconds(10))
+    }
+    return condition()
+}

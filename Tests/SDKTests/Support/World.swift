@@ -1,0 +1,70 @@
+import CountersignSchemes
+import CountersignTrust
+import Testing
+
+@testable import Countersign
+
+/// A client, an authority and clocks, for one test.
+struct World: Sendable {
+    let authority: FakeAuthority
+    let backend: FakeBackend
+    let clock = TestClock()
+    let folder: TestFolder
+    var options = ClientOptions()
+    /// A second one signs with the same release, as another start of the app does.
+    let release: ReleaseKey
+
+    init(_ change: (inout ClientOptions) -> Void = { _ in }) async throws {
+        let authority = try FakeAuthority()
+        self.authority = authority
+        backend = FakeBackend(authority)
+        folder = try TestFolder()
+        options.carriage = .custom(FakeCarrier(backend: backend))
+        options.clock = clock.device
+        change(&options)
+        release = ReleaseKey(
+            id: authority.releaseID?.description ?? "", app: nil,
+            credentials: Credentials(keyID: try #require(authority.releaseID), key: authority.release),
+            authorityKey: SigningKey(authority.answerKey))
+    }
+
+    func client() throws -> Client {
+        try Client(
+            release: release, baseURL: "https://api.example.com", vault: .folder(folder.path), trust: .system,
+            options: options)
+    }
+
+    /// A client with somebody signed in.
+    func signedIn(_ name: String = "alice") async throws -> Client {
+        let client = try client()
+        try await client.signUp(name, "correct horse")
+        try await client.logIn(name, "correct horse")
+        return client
+    }
+
+    /// Time goes by, here and there.
+    func pass(_ seconds: Int64) async {
+        clock.pass(seconds)
+        await authority.advance(by: seconds)
+    }
+}
+
+/// Clocks that a test turns, both together.
+final class TestClock: Sendable {
+    private let now = Guarded<Int64>(1_800_000_000)
+
+    func pass(_ seconds: Int64) { now.with { $0 += seconds } }
+
+    var device: DeviceClock {
+        DeviceClock(
+            wall: { self.now.with { $0 } }, monotonic: { UInt64(self.now.with { $0 }) * 1_000_000_000 })
+    }
+}
+
+/// Values as they come, for a test that waits for one.
+func first<Value: Sendable>(
+    of stream: AsyncStream<Value>, where condition: (Value) -> Bool
+) async -> Value? {
+    for await value in stream where condition(value) { return value }
+    return nil
+}

@@ -1,0 +1,127 @@
+import CountersignSeal
+import CountersignTestKit
+import CountersignTrust
+import Testing
+
+@testable import Countersign
+
+/// Whom a client talks to.
+@Suite(.timeLimit(.minutes(2))) struct TrustTests {
+    /// One more key that nobody has.
+    private static let stranger = "sha256/AQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
+
+    private static func server(_ certificates: Certificates) throws -> TestServer {
+        try TestServer(.tls(TestServer.Identity([certificates.leaf]))) { connection in
+            while connection.readHead() != nil { connection.answer("200 OK", "hello") }
+        }
+    }
+
+    @Test func whoIsNotPinnedGetsNoByte() async throws {
+        let certificates = try Certificates()
+        let server = try TrustTests.server(certificates)
+        defer { server.stop() }
+        let client = try certificates.client(
+            server, TestFolder(),
+            [.host("**.example.com", pins: [Certificates.strange], backups: [TrustTests.stranger])])
+        let events = client.events
+        await #expect { try await client.data(for: APIRequest("/x").byTheApp()) } throws: { error in
+            guard case ClientError.transport(let error) = error, case .untrusted(let verdict) = error.cause else {
+                return false
+            }
+            return error.fate == .notSent && verdict.reasons == [.pinNotMet]
+                && verdict.served.map(\.description) == [certificates.pin] && verdict.expected.count == 2
+        }
+        #expect(server.tally.connections == 1 && server.tally.received == 0)
+        #expect(await first(of: events) { if case .judged = $0 { true } else { false } } != nil)
+        #expect(
+            await first(of: events) { if case .failed(_, .untrusted, after: _) = $0 { true } else { false } } != nil)
+    }
+
+    @Test func whereARuleOnlyReportsItGoesOn() async throws {
+        let certificates = try Certificates()
+        let server = try TrustTests.server(certificates)
+        defer { server.stop() }
+        let client = try certificates.client(
+            server, TestFolder(),
+            [.host("**.example.com", pins: [Certificates.strange], backups: [TrustTests.stranger], mode: .reportOnly)])
+        let events = client.events
+        #expect(try await client.data(for: APIRequest("/x").byTheApp()).1.status == 200)
+        let judged = await first(of: events) { if case .judged = $0 { true } else { false } }
+        guard case .judged(let verdict) = judged else {
+            Issue.record("nothing was reported")
+            return
+        }
+        #expect(verdict.decision == .reported)
+    }
+
+    @Test func aSignedSetOfPinsTakesTheOldOnesPlace() async throws {
+        let certificates = try Certificates()
+        let server = try TrustTests.server(certificates)
+        defer { server.stop() }
+        let folder = try TestFolder()
+        let key = try PrivateKey(random: .ed25519)
+        let signers = PinUpdates.Signers(
+            app: "shop", keys: [Array(key.publicKey.der.suffix(32))], version: 1,
+            store: ManifestFile("\(folder.path)/pins"))
+        func client() throws -> Client {
+            try certificates.client(
+                server, folder,
+                [.host("**.example.com", pins: [certificates.pin], backups: [Certificates.strange])]
+            ) { $0.pinUpdates = .signed(signers) }
+        }
+        func manifest(_ version: Int, _ pin: String) throws -> [UInt8] {
+            let text = """
+                {"app":"shop","version":\(version),"not_before":1999999999,"not_after":2000000001,
+                 "hosts":[{"pattern":"**.example.com","pins":["\(pin)"],"backups":["\(Certificates.strange)"]}]}
+                """
+            return try #require(SignedManifest.text(of: Array(text.utf8), signedBy: key))
+        }
+        let first = try client()
+        #expect(try await first.data(for: APIRequest("/x").byTheApp()).1.status == 200)
+        #expect(throws: ClientError.self) { try first.updatePins(manifest(1, TrustTests.stranger)) }
+        #expect(throws: ClientError.self) { try first.updatePins(Array("{}".utf8)) }
+        #expect(try await first.data(for: APIRequest("/x").byTheApp()).1.status == 200)
+        let (connections, received) = (server.tally.connections, server.tally.received)
+        #expect(try first.updatePins(manifest(2, TrustTests.stranger)) == 2)
+        // The connection that stood is cut, and under the new pins there is none.
+        await #expect { try await first.data(for: APIRequest("/x").byTheApp()) } throws: { error in
+            guard case ClientError.transport(let error) = error, case .untrusted = error.cause else { return false }
+            return true
+        }
+        #expect(server.tally.connections == connections + 1 && server.tally.received == received)
+        // The next start begins with what was taken up.
+        await #expect(throws: ClientError.self) { try await client().data(for: APIRequest("/x").byTheApp()) }
+        #expect(server.tally.received == received)
+    }
+
+    @Test func onlyWhoWasNamedMayReplacePins() throws {
+        let client = try Client(
+            release: someRelease(), baseURL: "https://api.example.com", vault: .folder("/nowhere"), trust: .system)
+        #expect { try client.updatePins(Array("{}".utf8)) } throws: { error in
+            switch error as? ClientError {
+            case .misuse, .vaultFailed: true
+            default: false
+            }
+        }
+    }
+
+    @Test(arguments: [
+        ("exact", true), ("wild", true), ("reporting", false), ("other", false), ("system", false), ("anything", false),
+        ("nameless", false), ("own key", true), ("all", true),
+    ])
+    func isPinned(_ rule: String, _ expected: Bool) throws {
+        let pins = try Policy.pins([Certificates.strange], backups: [TrustTests.stranger])
+        let rules: [String: Rule] = [
+            "exact": try .host("api.example.com", pins), "wild": try .host("**.example.com", pins),
+            "reporting": try .host("**.example.com", pins, mode: .reportOnly),
+            "other": try .host("www.example.com", pins), "system": try .host("api.example.com", .system),
+            "anything": try .host("api.example.com", .acceptsAnyServerAndSoAnyAttacker),
+            "nameless": try .host("api.example.com", pins.withoutCheckingTheHostName()),
+            "own key": try .host(
+                "api.example.com", pins.withoutCheckingTheHostName().withoutCheckingTheChain()),
+            "all": try .host("api.example.com", .all([.system, pins])),
+        ]
+        let trust = Trust([try #require(rules[rule])], others: .system)
+        #expect(trust.isPinned(try Host("api.example.com")) == expected)
+    }
+}
