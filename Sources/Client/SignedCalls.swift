@@ -59,7 +59,7 @@ package struct SignedCalls: Sendable {
 
     private enum Next { case sendAgain, giveUp }
 
-    /// Does what a refusal asks for, each thing once for a request: what is not mended then is something else.
+    /// Does what a refusal asks for, each thing once or twice for a request: what is not mended then is something else.
     nonisolated(nonsending) private func learn(
         _ lesson: Lesson, _ notice: Notice, _ login: SignedIn, _ chances: inout Chances
     ) async throws(ClientProblem) -> Next {
@@ -70,7 +70,8 @@ package struct SignedCalls: Sendable {
             guard now == .isAnother else { throw .sessionEnded(notice) }
             return chances.take(.replacing) ? .sendAgain : .giveUp
         case .ranOut:
-            guard chances.take(.refreshing) else { return .giveUp }
+            // The first one may find what another process has left, long enough ago to have run out, too.
+            guard chances.take(.refreshing) || chances.take(.refreshingAgain) else { return .giveUp }
             try await refresh(.ranOut(login.token))
             return .sendAgain
         case .time(let told):
@@ -178,7 +179,9 @@ package struct SignedCalls: Sendable {
 
 /// What may still be tried for a request.
 private struct Chances {
-    enum Mend: CaseIterable { case resending, refreshing, clock, doubting, doubtingAgain, replacing, cosigning }
+    enum Mend: CaseIterable {
+        case resending, refreshing, refreshingAgain, clock, doubting, doubtingAgain, replacing, cosigning
+    }
 
     /// What a request bears. A device's signature costs a look at its key, so it is made where the server asks for it, and where
     /// somebody is present for it.

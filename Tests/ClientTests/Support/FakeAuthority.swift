@@ -126,16 +126,6 @@ actor FakeAuthority {
         return try reply(200, ["ok": true, "method": .string(draft.method)], draft, signer)
     }
 
-    private func describe(_ session: FakeSession) -> JSONValue {
-        [
-            "account": .string(session.account), "session": .string(session.id.description), "created": .integer(now),
-            "used": .integer(now), "expires": .integer(session.expires), "idle": .integer(now + 90 * 86_400),
-            "device": [
-                "class": .string(session.device.kind.rawValue), "name": .string(session.device.name.description),
-            ],
-        ]
-    }
-
     /// Whether the device itself has signed it, beside its session.
     private func isSigned(_ draft: Draft, by device: Device) throws -> Bool {
         let request = draft.request()
@@ -156,6 +146,16 @@ actor FakeAuthority {
     private func work(_ draft: Draft, _ session: FakeSession) {
         done[wish(draft), default: 0] += 1
         doneFor[wish(draft)] = session.account
+    }
+
+    private func describe(_ session: FakeSession) -> JSONValue {
+        [
+            "account": .string(session.account), "session": .string(session.id.description), "created": .integer(now),
+            "used": .integer(now), "expires": .integer(session.expires), "idle": .integer(now + 90 * 86_400),
+            "device": [
+                "class": .string(session.device.kind.rawValue), "name": .string(session.device.name.description),
+            ],
+        ]
     }
 
     private func serve(_ path: String, _ draft: Draft) throws -> Response {
