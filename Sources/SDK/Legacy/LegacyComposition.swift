@@ -80,7 +80,7 @@ struct LegacyComposition {
             return carrier
         case .standard(let options):
             do throws(TransportError) {
-                return try HTTPTransport(trust: trust, options: options)
+                return try PlatformTransport(trust: trust, options: options)
             } catch {
                 throw ClientError(error)
             }
