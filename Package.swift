@@ -173,6 +173,10 @@ let package = Package(
             name: "vault-driver", dependencies: ["CountersignVault", "CountersignSeal", "VaultContract"],
             path: "Tests/VaultDriver", swiftSettings: settings),
         tests("Vault", ["CountersignSeal", "VaultContract"]),
+        // One legacy client, told what to do, for Tests/Interop; never shipped.
+        .executableTarget(
+            name: "legacy-driver", dependencies: ["Countersign", "CountersignWire"], path: "Tests/LegacyDriver",
+            swiftSettings: settings),
         // One request over the transport, for Tests/Interop; never shipped.
         .executableTarget(
             name: "transport-driver", dependencies: ["CountersignTransport", "CountersignTrust", "CountersignWire"],
