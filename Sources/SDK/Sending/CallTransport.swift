@@ -18,6 +18,8 @@ final class CallTransport: Transport {
         /// Why another one follows, if one does.
         var before: ClientEvent.Retry?
         var rest: APIBytes?
+        /// Of the last answer.
+        var fields: [HTTPField] = []
     }
 
     /// Bytes of an answer that is read ahead to be judged; a longer one is none of the authority's.
@@ -48,6 +50,9 @@ final class CallTransport: Transport {
         }
     }
 
+    /// Those of the last answer, as they came: the state machine compares them without case, and has them so.
+    var fields: [HTTPField] { state.with { $0.fields } }
+
     nonisolated(nonsending) func send(_ draft: Draft) async throws(TransportProblem) -> Response {
         // Nobody waits any more: another copy is nobody's wish.
         if Task.isCancelled { throw TransportProblem(TransportError(.cancelled, .notSent)) }
@@ -67,6 +72,7 @@ final class CallTransport: Transport {
     }
 
     private func read(_ answer: IncomingResponse) async throws(TransportError) -> Response {
+        state.with { $0.fields = answer.fields }
         let fields = answer.fields.map(Draft.Field.init)
         guard case .whole(let limit) = reading else { return try await readAhead(answer, fields) }
         let body = try await answer.body.collect(upTo: limit)

@@ -9,6 +9,10 @@ extension ClientCore {
     struct Manner: Sendable {
         var reading: CallTransport.Reading
         var progress: @Sendable (TransferProgress) -> Void = { _ in }
+        var refusals = Refusals.thrown
+
+        /// What becomes of an answer in which the authority refuses.
+        enum Refusals: Sendable { case thrown, answered }
     }
 
     /// One wish of the app's: through the interceptors to the server, as often as it takes, and back.
@@ -65,7 +69,7 @@ extension ClientCore {
             throw note(ClientError(error))
         }
         noteClock()
-        return try answer(answered, transport)
+        return try answer(answered, transport, manner.refusals)
     }
 
     /// The request as the state machine takes it, to be signed.
@@ -82,11 +86,14 @@ extension ClientCore {
 
     /// What the authority refuses is thrown; what a backend says is an answer, whatever its status.
     private func answer(
-        _ answered: SignedCalls.Answered, _ transport: CallTransport
+        _ answered: SignedCalls.Answered, _ transport: CallTransport, _ refusals: Manner.Refusals
     ) throws(ClientError) -> APIAnswer {
-        if let notice = answered.notice, notice.isGenuine { throw note(ClientError(notice)) }
+        if let notice = answered.notice, notice.isGenuine {
+            let error = note(ClientError(notice))
+            if refusals == .thrown { throw error }
+        }
         let message = answered.response.message
-        let fields = message.fields.map { HTTPField(message.text($0.name), bytes: Array(message.head[$0.value.range])) }
+        let fields = transport.fields
         hints.note(fields)
         let rest = transport.takeRest()
         let length: TransferProgress.Total = rest == nil ? .bytes(Int64(message.body.count)) : .told(by: fields)
