@@ -23,8 +23,8 @@ extension Command {
             are joined by `&`. The answer's body goes to standard output as it came; status 1 where the server refused.
 
             Where somebody is signed in (`countersign login`), the call is theirs: a token that ran out is renewed and the call sent
-            again, once. What changes something bears an Idempotency-Key, so that a second copy is not done twice. Where this machine's
-            clock is refused, and the server's word is signed, it is corrected, and what may be sent again is.
+            again, once. Under message-signatures, what changes something bears an Idempotency-Key, so that a second copy is not done
+            twice. Where this machine's clock is refused, and the server's word is signed, it is corrected, and what may be sent again is.
             """
     ) { (run) throws(Fault) in
         let name = ClientDesk.profileName(run)
