@@ -34,6 +34,7 @@ extension ClientDesk {
                 """)
         case .unusableName, .unusablePassword: Fault(.usage, error.description)
         case .misuse(let detail): Fault(.failed, "profile \(profile): \(detail)")
+        case .presenceNeeded: Fault(.failed, "profile \(profile): the device's key needs somebody present")
         case .vaultLocked(let detail): Fault(.failed, "profile \(profile): its vault is locked: \(detail)")
         case .vaultFailed(let detail): Fault(.failed, "profile \(profile): its vault: \(detail)")
         default: Fault(.failed, error.description)

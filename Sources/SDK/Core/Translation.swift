@@ -20,6 +20,8 @@ extension ClientError {
             case .notUnderstood(let detail): .notUnderstood(detail)
             case .incomplete(let detail): .misuse(detail)
             case .certificateNotPinned: .certificateNotPinned
+            case .presenceNeeded: .presenceNeeded
+            case .bodyUsedUp: .bodyUsedUp
             case .vaultLocked(let detail): .vaultLocked(detail)
             case .vaultFailed(let detail): .vaultFailed(detail)
             case .machine(let detail): .machine(detail)

@@ -6,6 +6,7 @@ import CountersignVault
 public struct ClientOptions: Sendable {
     /// Whether requests go over TLS.
     public enum Encryption: Sendable, Hashable {
+        /// They do; a base URL without it is refused.
         case required
         /// For a test bench. Signatures still hold; nothing is private, and the password's registration needs the authority's key.
         case noneSoThatAnybodyReadsAndChangesEverything
@@ -31,8 +32,20 @@ public struct ClientOptions: Sendable {
 
     /// Where passwords, and tokens that whoever reads them can use, may go. Never but over TLS. Logins by OPAQUE send neither.
     public enum BearerSecrets: Sendable, Hashable {
+        /// Where the trust names the server's own key or certificate, or an authority for it.
         case onlyToThePinnedCertificate
+        /// Also where only one of the machine's many authorities says who is there.
         case toAnyCertificateThatVerifies
+    }
+
+    /// Where the device's signing key is kept. It is made at a login, and needed for refreshes, for another password and for routes
+    /// that ask for the device's signature.
+    public enum DeviceKey: Sendable {
+        /// With the session: whoever opens the vault can sign.
+        case kept
+        /// There alone: what needs it runs in ``Client/withPresence(_:_:)``. Outside of that such a step throws
+        /// ``ClientError/presenceNeeded`` and the state is ``ClientState/locked``; requests under a live token go on.
+        case boundToPresence(Presence)
     }
 
     /// What carries the requests.
@@ -63,6 +76,8 @@ public struct ClientOptions: Sendable {
     public var whenPaused = Pause.fail
     /// What outlives the process, until ``Client/remember(_:)`` says otherwise.
     public var remembers = Remembering.session
+    /// Where the device's signing key is kept.
+    public var deviceKey = DeviceKey.kept
     /// Where passwords may go.
     public var bearerSecrets = BearerSecrets.onlyToThePinnedCertificate
     /// Who may replace the pins.
@@ -77,7 +92,10 @@ public struct ClientOptions: Sendable {
 /// How a device presents itself: its owner sees it among the account's sessions.
 public struct DeviceDescription: Sendable, Hashable {
     /// What kind of thing it is. An app's policy may count sessions by it.
-    public enum Kind: String, Sendable, CaseIterable { case phone, tablet, watch, tv, desktop, other }
+    public enum Kind: String, Sendable, CaseIterable {
+        /// In this word, among the account's sessions.
+        case phone, tablet, watch, tv, desktop, other
+    }
 
     /// What kind of thing it is.
     public let kind: Kind
