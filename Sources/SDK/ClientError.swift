@@ -26,7 +26,7 @@ public enum ClientError: Error, Sendable {
     /// A person was asked to show that he is there, and did not.
     case notPresent(PresenceStep)
     /// There is no answer, or not all of it: offline, timed out, not trusted… What became of the request stands in the error's
-    /// `fate`; with ``CountersignTransport/TransportError/Fate/outcomeUnknown`` it may have been done, and was not sent again.
+    /// `fate`; with `outcomeUnknown` it may have been done, and was not sent again.
     case transport(TransportError)
     /// The task was cancelled. What was already sent may have been done.
     case cancelled

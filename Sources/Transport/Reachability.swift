@@ -8,7 +8,12 @@
 /// Whether there is any way out of the machine, as an argument.
 public struct Reachability: Sendable {
     /// What is known.
-    public enum State: Sendable { case online, offline }
+    public enum State: Sendable {
+        /// There may be a way out.
+        case online
+        /// There is certainly none.
+        case offline
+    }
 
     /// Asked on the transport's thread: it must not wait.
     public var state: @Sendable () -> State

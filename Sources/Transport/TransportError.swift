@@ -30,6 +30,7 @@ public struct TransportError: Error, Sendable, Hashable, CustomStringConvertible
         case hostNotFound
         /// Nobody listens there.
         case connectionRefused
+        /// A limit of ``TransportOptions`` was reached.
         case timedOut(Phase)
         /// The server is not who it should be.
         case untrusted(Verdict)

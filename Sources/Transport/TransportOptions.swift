@@ -4,7 +4,9 @@ import CountersignTrust
 public struct TransportOptions: Sendable {
     /// How long something may take.
     public enum Limit: Sendable, Hashable {
+        /// Then it is given up.
         case within(Duration)
+        /// As long as it likes.
         case unlimited
     }
 

@@ -43,7 +43,9 @@ public protocol PathValidation: Sendable {
 public enum PathProblem: Error, Sendable, Hashable {
     /// The server showed none.
     case noCertificate
+    /// A certificate's time is over.
     case expired
+    /// A certificate's time has not come.
     case notYetValid
     /// The chain does not lead to an authority: one is unknown here, or the server left out a certificate between.
     case noPathToAuthority
@@ -51,9 +53,11 @@ public enum PathProblem: Error, Sendable, Hashable {
     case selfSigned
     /// A key or a digest that can be broken.
     case tooWeak
+    /// An authority took a certificate back.
     case revoked
     /// Made for something other than a TLS server, or by who may not make it.
     case notForServers
+    /// A certificate was not signed by the next one's key.
     case badSignature
     /// Anything else, in the platform's words.
     case other(String)

@@ -22,6 +22,7 @@ public struct Policy: Sendable {
 
     /// What a policy of your own says.
     public enum Opinion: Sendable {
+        /// Nothing against it.
         case accept
         /// With the reason, for people.
         case refuse(String)

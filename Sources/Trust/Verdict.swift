@@ -2,9 +2,11 @@
 public struct Verdict: Error, Sendable, Hashable, CustomStringConvertible {
     /// What came of it.
     public enum Decision: Sendable, Hashable {
+        /// The rule is met.
         case accepted
         /// Accepted, though the rule is not met: it only reports.
         case reported
+        /// No byte of the request is sent.
         case refused
     }
 
@@ -12,6 +14,7 @@ public struct Verdict: Error, Sendable, Hashable, CustomStringConvertible {
     public enum Reason: Sendable, Hashable {
         /// No rule names the host, and others are refused.
         case hostNotNamed
+        /// The certificates do not lead to an authority.
         case chain(PathProblem)
         /// With the names that the certificate is for.
         case wrongHost(certificateIsFor: [String])

@@ -8,6 +8,11 @@ package struct Draft: Sendable {
             self.name = name
             self.value = Array(value.utf8)
         }
+
+        /// Compared without case.
+        package func isNamed(_ other: String) -> Bool {
+            name.utf8.elementsEqual(other.utf8) { ASCII.lowercased($0) == ASCII.lowercased($1) }
+        }
     }
 
     package var method: String
@@ -59,7 +64,7 @@ package struct Draft: Sendable {
 
     /// Replaces every field of that name, compared without case.
     package mutating func set(_ name: String, _ value: String) {
-        fields.removeAll { $0.name.lowercased() == name.lowercased() }
+        fields.removeAll { $0.isNamed(name) }
         fields.append(Field(name, value))
     }
 
@@ -67,13 +72,14 @@ package struct Draft: Sendable {
     package func request() -> Request {
         var request = Request()
         request.transport = transport
+        request.head.reserveCapacity(1_024)
         func add(_ bytes: some Sequence<UInt8>) -> Slice {
             let start = request.head.count
             request.head.append(contentsOf: bytes)
             return Slice(start, request.head.count)
         }
         func add(name: String, value: [UInt8]) {
-            let name = add(name.lowercased().utf8)
+            let name = add(name.utf8.lazy.map(ASCII.lowercased))
             _ = add(": ".utf8)
             let value = add(value)
             _ = add("\r\n".utf8)

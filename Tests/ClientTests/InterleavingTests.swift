@@ -98,7 +98,7 @@ private final class Interleaving: Sendable {
     private func act(_ who: Int) async {
         let isSignedIn = (try? origin.state.login) != nil
         switch pick(isSignedIn ? 0...15 : 15...15) {
-        case 0...10: await call(who, "called")
+        case 0...10: await call(who, "called", .alone)
         case 11, 12:
             // Two at once of one process, and one of the other.
             let others = [who, 1 - who].map { who in Task { await self.call(who, "called") } }
@@ -171,7 +171,10 @@ private final class Interleaving: Sendable {
 
     private func world(_ who: Int) -> FakeWorld { actors.withLock { $0.worlds[who] } }
 
-    private func call(_ who: Int, _ event: String) async {
+    /// Whether another one may sign in between the look at who is signed in and the call.
+    private enum Company { case alone, others }
+
+    private func call(_ who: Int, _ event: String, _ company: Company = .others) async {
         let world = world(who)
         count(event)
         let account = (try? world.keeper.state().login ?? world.keeper.look().login)?.account.description
@@ -180,7 +183,7 @@ private final class Interleaving: Sendable {
         draft.set("Idempotency-Key", wish)
         let answered = try? await world.calls.send(draft)
         let doneFor = await origin.authority.doneFor[wish]
-        #expect(doneFor == nil || doneFor == account, "seed \(seed): done in another's name")
+        #expect(doneFor == nil || doneFor == account || company == .others, "seed \(seed): done in another's name")
         if let answered, answered.response.status == 200, !world.isReplay(answered) {
             #expect(await origin.authority.done[wish] == 1, "seed \(seed)")
         }
@@ -190,6 +193,8 @@ private final class Interleaving: Sendable {
         let world = world(who)
         let before = try? world.keeper.look().login?.id
         mark(event)
+        // It may have met a session that began meanwhile.
+        defer { mark() }
         guard case .signedOut? = try? await LogOut(world.installation, world.surroundings)() else { return }
         if let before { actors.withLock { _ = $0.gone.insert(before) } }
     }
@@ -198,6 +203,7 @@ private final class Interleaving: Sendable {
         let world = world(who)
         let before = try? world.keeper.look().login?.id
         mark(event)
+        defer { mark() }
         guard (try? LogOut(world.installation, world.surroundings).forgetHere()) != nil, let before else { return }
         actors.withLock { _ = $0.gone.insert(before) }
     }
@@ -267,6 +273,10 @@ private final class Interleaving: Sendable {
 
     private func mark(_ event: String) {
         count(event)
+        mark()
+    }
+
+    private func mark() {
         actors.withLock { actors in
             actors.mayBeOver = true
             actors.marks += 1

@@ -34,7 +34,8 @@ extension ClientDesk {
                 """)
         case .presenceNeeded: Fault(.failed, "profile \(profile): the device's key needs somebody present")
         case .bodyUsedUp: Fault(.failed, "the body was sent before, and can be sent once only; try again with another")
-        case .vaultLocked(let detail), .vaultFailed(let detail): Fault(.failed, detail)
+        case .vaultLocked(let detail): Fault(.failed, "profile \(profile): its vault is locked: \(detail)")
+        case .vaultFailed(let detail): Fault(.failed, "profile \(profile): its vault: \(detail)")
         case .machine(let detail): Fault(.failed, detail)
         }
     }

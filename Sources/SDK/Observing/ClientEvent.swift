@@ -54,14 +54,19 @@ public enum ClientEvent: Sendable, Hashable {
 
     /// Why a call failed: ``ClientError``'s cases without what they say.
     public enum Failure: String, Sendable, Hashable {
+        /// As ``ClientError``'s of that name.
         case notSignedIn, signedOut, accountChanged, wrongCredentials, refused, updateRequired
+        /// As ``ClientError``'s of that name; those of its transport apart, by what an app does about them.
         case presenceNeeded, notPresent, offline, timedOut, untrusted, connection, outcomeUnknown, cancelled
+        /// As ``ClientError``'s of that name.
         case bodyUsedUp, answerTooLarge, notGenuine, notUnderstood, certificateNotPinned
+        /// As ``ClientError``'s of that name.
         case vaultLocked, vaultFailed, manifest, encoding, decoding, status, intercepted, misuse, machine
     }
 
     /// What became of a refresh.
     public enum Refreshed: Sendable, Hashable {
+        /// The session has a new key and a new token.
         case renewed
         /// Refused; the status.
         case refused(Int)
@@ -70,5 +75,8 @@ public enum ClientEvent: Sendable, Hashable {
     }
 
     /// ``ClientState`` without who it is.
-    public enum State: String, Sendable, Hashable { case signedOut, active, locked, unavailable, updateRequired }
+    public enum State: String, Sendable, Hashable {
+        /// As ``ClientState``'s of that name.
+        case signedOut, active, locked, unavailable, updateRequired
+    }
 }

@@ -13,6 +13,7 @@ public struct SessionEnd: Sendable, Hashable {
         /// A key that had been renewed was used again: somebody has a copy of what this device keeps, or it was put back to an
         /// older state.
         case reused
+        /// From another device, or with a reset code.
         case passwordChanged
         /// The account is locked or removed.
         case disabled

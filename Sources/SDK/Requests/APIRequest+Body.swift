@@ -5,7 +5,9 @@ extension APIRequest {
     ///
     /// Each body's SHA-256 is signed with the request's head, so it has to be known before the first byte goes out.
     public enum Body: Sendable {
+        /// No body.
         case none
+        /// All of it, in memory.
         case bytes([UInt8])
         /// A file, read once for its digest and once for each copy that is sent. One that changes in between is refused by
         /// the server.

@@ -6,6 +6,7 @@ import CountersignVault
 public struct ClientOptions: Sendable {
     /// Whether requests go over TLS.
     public enum Encryption: Sendable, Hashable {
+        /// They do; a base URL without it is refused.
         case required
         /// For a test bench. Signatures still hold; nothing is private, and the password's registration needs the authority's key.
         case noneSoThatAnybodyReadsAndChangesEverything
@@ -31,7 +32,9 @@ public struct ClientOptions: Sendable {
 
     /// Where passwords, and tokens that whoever reads them can use, may go. Never but over TLS. Logins by OPAQUE send neither.
     public enum BearerSecrets: Sendable, Hashable {
+        /// Where the trust names the server's own key or certificate, or an authority for it.
         case onlyToThePinnedCertificate
+        /// Also where only one of the machine's many authorities says who is there.
         case toAnyCertificateThatVerifies
     }
 
@@ -89,7 +92,10 @@ public struct ClientOptions: Sendable {
 /// How a device presents itself: its owner sees it among the account's sessions.
 public struct DeviceDescription: Sendable, Hashable {
     /// What kind of thing it is. An app's policy may count sessions by it.
-    public enum Kind: String, Sendable, CaseIterable { case phone, tablet, watch, tv, desktop, other }
+    public enum Kind: String, Sendable, CaseIterable {
+        /// In this word, among the account's sessions.
+        case phone, tablet, watch, tv, desktop, other
+    }
 
     /// What kind of thing it is.
     public let kind: Kind

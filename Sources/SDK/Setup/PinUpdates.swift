@@ -18,7 +18,7 @@ public enum PinUpdates: Sendable {
         /// Where the last manifest is kept.
         public var store: any ManifestStore
 
-        /// As above. `store` is a ``CountersignTrust/ManifestFile`` in the app's own folder, as a rule.
+        /// As above. `store` is a `ManifestFile` in the app's own folder, as a rule.
         public init(app: String, keys: [[UInt8]], version: Int = 0, store: any ManifestStore) {
             self.app = app
             self.keys = keys

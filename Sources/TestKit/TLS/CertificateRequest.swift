@@ -2,6 +2,7 @@
 public struct CertificateRequest: Sendable {
     /// What its key is.
     public enum Key: Sendable {
+        /// A new one on that curve.
         case p256
         /// Of so many bits.
         case rsa(Int)
@@ -11,9 +12,11 @@ public struct CertificateRequest: Sendable {
 
     /// What it may be used for.
     public enum Role: Sendable {
+        /// For TLS servers.
         case server
         /// A server's that must not be taken without proof of good standing. Source: RFC 7633 §4.2.
         case serverWithStaple
+        /// For signing other certificates.
         case authority
         /// A TLS client's, which a server's is not.
         case client

@@ -3,7 +3,12 @@ import CCrypto
 /// What an authority says of a certificate, for a server to bring along. Source: RFC 6960 §4.2.
 public enum Staple {
     /// How a certificate stands.
-    public enum Standing: Sendable { case good, revoked }
+    public enum Standing: Sendable {
+        /// It holds.
+        case good
+        /// Its authority took it back.
+        case revoked
+    }
 
     /// An OCSP response about `certificate`, signed by `signer` (its issuer, or somebody else, to try that), valid from an
     /// hour before `time` till a day after; in DER.

@@ -25,7 +25,12 @@ public final class TestServer: Sendable {
         public var newest = Version.tls13
 
         /// Of TLS; they send certificates and staples in other orders.
-        public enum Version: Sendable { case tls12, tls13 }
+        public enum Version: Sendable {
+            /// RFC 5246.
+            case tls12
+            /// RFC 8446.
+            case tls13
+        }
 
         /// `staple` is from ``Staple``.
         public init(_ chain: [Issued], staple: [UInt8] = []) {
@@ -36,7 +41,9 @@ public final class TestServer: Sendable {
 
     /// Whether it speaks TLS.
     public enum Security: Sendable {
+        /// It does not.
         case plain
+        /// It does, and shows this.
         case tls(Identity)
     }
 

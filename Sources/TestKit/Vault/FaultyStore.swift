@@ -25,6 +25,10 @@ final class FaultyStore: ItemStore {
     }
 
     private let state = Guarded(State())
+    /// Its locks' folder, which is there for as long as somebody has the vault.
+    private let folder: TemporaryFolder
+
+    init(_ folder: TemporaryFolder) { self.folder = folder }
 
     func plan(_ fault: FaultyVault.Fault, _ call: FaultyVault.Call, _ number: Int) {
         state.with { $0.plans.append(Plan(fault: fault, call: call, left: number)) }

@@ -13,7 +13,16 @@ import CountersignVault
 /// A test of a fault asserts that the fault was met: that ``pending`` is 0.
 public final class FaultyVault: Sendable {
     /// One call of the vault's to what keeps its items. A change that expects something reads first.
-    public enum Call: Sendable, Hashable, CaseIterable { case read, write, remove, list }
+    public enum Call: Sendable, Hashable, CaseIterable {
+        /// Of one item.
+        case read
+        /// Of one item, new or not.
+        case write
+        /// Of one item, there or not.
+        case remove
+        /// Of all items' names.
+        case list
+    }
 
     /// What happens at a call.
     public enum Fault: Sendable, Hashable {
@@ -33,12 +42,12 @@ public final class FaultyVault: Sendable {
 
     /// The vault. Any number may be opened on one store: they see the same items, as two processes do.
     public let vault: Vault
-    private let store = FaultyStore()
-    private let folder: TemporaryFolder
+    private let store: FaultyStore
 
     /// With nothing in it.
     public init() throws {
-        folder = try TemporaryFolder()
+        let folder = try TemporaryFolder()
+        store = FaultyStore(folder)
         vault = Vault(store, locks: VaultLocks(folder: folder.path))
     }
 
@@ -56,7 +65,7 @@ public final class FaultyVault: Sendable {
 }
 
 /// A folder that goes with the value.
-private final class TemporaryFolder: Sendable {
+final class TemporaryFolder: Sendable {
     let path: String
 
     init() throws {

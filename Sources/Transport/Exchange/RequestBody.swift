@@ -2,7 +2,9 @@ import CountersignTrust
 
 /// What a request carries.
 public enum RequestBody: Sendable {
+    /// No body, and no field that says how long it is.
     case none
+    /// All of it, in memory.
     case bytes([UInt8])
     /// A stream that can be had anew, so that the request can be sent again.
     case replayable(ReplayableBody)

@@ -2,7 +2,9 @@
 public struct TransferProgress: Sendable, Hashable {
     /// What is known of how long something is.
     public enum Total: Sendable, Hashable {
+        /// So many.
         case bytes(Int64)
+        /// It is known at the end only.
         case unknown
     }
 

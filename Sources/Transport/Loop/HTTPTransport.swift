@@ -1,6 +1,6 @@
 import CountersignTrust
 
-/// Sends requests over HTTP/1.1 and libcurl, to servers that a ``Trust`` accepts.
+/// Sends requests over HTTP/1.1 and libcurl, to servers that a `Trust` accepts.
 ///
 /// Follows no redirect, asks no proxy that was not named, keeps no cookies, sends nothing twice: what was signed for one
 /// server goes to that server, once. One thread carries all of it; no caller's thread waits. A request that is on its way

@@ -1,0 +1,42 @@
+// Every error of a client is another thing to do.
+import Countersign
+
+func explain(_ error: ClientError) -> String {
+    switch error {
+    case .notSignedIn: "to the login page"
+    case .signedOut(let end): "to the login page, with the reason: \(end.how), at \(end.at ?? 0)"
+    case .accountChanged: "drop the request: it was somebody else's"
+    case .wrongCredentials: "ask again"
+    case .unusableName(let why), .unusablePassword(let why): why
+    case .refused(let refusal): explain(refusal)
+    case .updateRequired(let url): "to the shop: \(url ?? "-")"
+    case .presenceNeeded: "ask for a presence"
+    case .notPresent(let step): "\(step)"
+    case .transport(let error): "no answer: \(error)"
+    case .cancelled: "nothing"
+    case .bodyUsedUp: "make the stream again, and ask again"
+    case .answerTooLarge(let limit): "download it: over \(limit) bytes"
+    case .notGenuine(let detail): "somebody stands in between: \(detail)"
+    case .notUnderstood(let detail), .machine(let detail), .misuse(let detail): "report it: \(detail)"
+    case .certificateNotPinned: "pin the certificate"
+    case .vaultLocked(let detail): "later: \(detail)"
+    case .vaultFailed(let detail): "leave everything as it is: \(detail)"
+    case .manifest(let problem): "the pins stay: \(problem)"
+    case .encoding(let detail), .decoding(let detail): "a mistake in the app or the backend: \(detail)"
+    case .status(let response, let body): "\(response.status): \(body.count) bytes"
+    case .intercepted(let error): "\(error)"
+    }
+}
+
+func explain(_ refusal: ClientError.Refusal) -> String {
+    guard refusal.isGenuine else { return "somebody says: \(refusal.title)" }
+    let wait = refusal.retryAfter.map { ", again in \($0) s" } ?? ""
+    return
+        "\(refusal.status) \(refusal.code): \(refusal.title) (\(refusal.detail))\(wait), event \(refusal.event ?? "-")"
+}
+
+/// Values for an app's own tests.
+let signedOut = ClientState.signedOut(.ended(SessionEnd(.replaced(by: "tablet"), at: 1_767_225_600)))
+let signedIn = ClientState.active(Account(name: "anna", session: "s_1"))
+let why: ClientState.SignedOutReason = .nobody
+let how = SessionEnd.How.expired

@@ -1,0 +1,119 @@
+// Everything about a client that can be set, interceptors, pins that change, and events for a log.
+import Countersign
+import Foundation
+
+func options() -> ClientOptions {
+    var options = ClientOptions()
+    options.device = DeviceDescription(.phone, name: "Anna's phone")
+    options.userAgent = "notes/3.1"
+    options.json = .snakeCase
+    options.interceptors = [Languages()]
+    options.largestAnswer = 4 << 20
+    options.whenPaused = .wait
+    options.remembers = .session
+    return options
+}
+
+/// Time-outs, a proxy, how many requests at once; and what is rarely set.
+func rareOptions() -> ClientOptions {
+    var transport = TransportOptions()
+    transport.concurrentRequests = 4
+    var options = ClientOptions()
+    options.carriage = .standard(transport)
+    options.routes = "/countersign/v1"
+    options.clock = .system
+    options.encryption = ClientOptions.Encryption.required
+    options.whenPaused = ClientOptions.Pause.fail
+    options.remembers = ClientOptions.Remembering.nothing
+    options.bearerSecrets = ClientOptions.BearerSecrets.onlyToThePinnedCertificate
+    options.json = JSONCoding(encoder: JSONEncoder(), decoder: JSONDecoder())
+    options.json.encoder.outputFormatting = .sortedKeys
+    options.json.decoder.dateDecodingStrategy = .iso8601
+    return options
+}
+
+/// A bench on this machine, without TLS, and with passwords to whatever certificate.
+func benchOptions(_ carrier: any Carrier) -> ClientOptions {
+    var options = ClientOptions()
+    options.encryption = .noneSoThatAnybodyReadsAndChangesEverything
+    options.bearerSecrets = .toAnyCertificateThatVerifies
+    options.carriage = ClientOptions.Carriage.custom(carrier)
+    options.json = .standard
+    return options
+}
+
+/// Sees each request before it is signed, and each answer.
+struct Languages: Interceptor {
+    func intercept(_ request: APIRequest, next: Next) async throws -> APIAnswer {
+        var request = request
+        request.set("Accept-Language", "de-AT")
+        return try await next(request)
+    }
+}
+
+/// Answers what it knows.
+struct Offline: Interceptor {
+    func intercept(_ request: APIRequest, next: Next) async throws -> APIAnswer {
+        do {
+            return try await next(request)
+        } catch {
+            guard error.isOffline else { throw error }
+            return APIAnswer(status: 200, fields: [HTTPField("Age", "3600")], body: Array("[]".utf8))
+        }
+    }
+}
+
+/// Another head for the same body.
+func quiet(_ answer: APIAnswer) -> APIAnswer {
+    let head = APIResponse(status: 200, fields: [], length: .unknown, signer: APIResponse.Signer.nobody)
+    let body: APIBytes = answer.body
+    return APIAnswer(head, body)
+}
+
+func small(_ answer: APIAnswer) async throws -> [UInt8] { try await answer.body.collect(upTo: 1024) }
+
+/// Pins that an offline key may replace.
+func withPins(_ options: ClientOptions, _ keys: [[UInt8]], file: String) -> ClientOptions {
+    var options = options
+    var signers = PinUpdates.Signers(app: "notes", keys: keys, version: 3, store: ManifestFile(file))
+    print(signers.app, signers.keys.count, signers.version, signers.store)
+    signers.version = 4
+    options.pinUpdates = keys.isEmpty ? PinUpdates.none : .signed(signers)
+    return options
+}
+
+func takeUp(_ manifest: [UInt8], _ client: Client) throws { print(try client.updatePins(manifest)) }
+
+/// A log without secrets: there is no place for them in an event.
+func log(_ client: Client) async {
+    for await event: ClientEvent in client.events {
+        switch event {
+        case .began(let call): print(call.number, call.method, call.host, call.path)
+        case .sent(let call, let copy, .lostAnswer): print(call.number, copy, "its answer was lost")
+        case .sent(let call, let copy, .refused(let code)): print(call.number, copy, code)
+        case .sent(let call, let copy, .other), .sent(let call, let copy, nil): print(call.number, copy)
+        case .answered(let call, let status, let signer, let after): print(call.number, status, signer, after)
+        case .failed(let call, let failure, let after): print(call.number, failure.rawValue, after)
+        case .refreshing: print("renewing")
+        case .refreshed(.renewed): print("renewed")
+        case .refreshed(.refused(let status)): print("not renewed: \(status)")
+        case .refreshed(.lost): print("no answer")
+        case .clockCorrected(let offset): print("clock: \(offset) s")
+        case .judged(let verdict): print(verdict)
+        case .pinsReplaced(let version): print("pins: \(version)")
+        case .state(let state): print(state.rawValue)
+        case .presenceNeeded: print("presence needed")
+        case .updateAvailable(let url, let at): print(url ?? "-", at ?? 0)
+        }
+    }
+}
+
+/// What can be seen of a key.
+func describe(_ key: ReleaseKey) -> String { "\(key.description) of \(key.app ?? "an app"), id \(key.id)" }
+
+/// A device's kinds.
+let kinds: [DeviceDescription.Kind] = [.phone, .tablet, .watch, .tv, .desktop, .other]
+
+/// The ways in which a renewal ends, and a call fails, in an event.
+let lost = ClientEvent.Refreshed.lost
+let noNetwork: [ClientEvent.Failure] = [.offline, .connection]

@@ -1,0 +1,49 @@
+// What older versions of the app left, moved into the vault and erased where it was.
+import CountersignVault
+
+/// A file of settings with a remembered password, as an app may have on Linux. On Apple's platforms `DefaultsCredentials` and
+/// `KeychainCredentials` are there already.
+struct OldSettings: RememberedCredentials {
+    let file: SettingsFile
+
+    func read() -> Reading<[RememberedCredential]> {
+        guard let settings = file.load() else { return .absent }
+        var remains = DefaultsRemains(userName: settings["user"], password: settings["password"])
+        remains.remembers = settings["remember"] == "1" ? DefaultsRemains.Switch.on : .off
+        remains.userName = remains.userName?.lowercased()
+        do {
+            return .value(try remains.remains(spelled: DefaultsRemains.Spelling.base64, service: "com.example.app"))
+        } catch {
+            return .failed("\(error)")
+        }
+    }
+
+    func erase(_ remembered: RememberedCredential) throws(VaultProblem) { file.remove(remembered.key) }
+}
+
+/// At each start; it costs little once nothing is left.
+func moveIn(_ settings: SettingsFile, to vault: Vault) async throws {
+    let report: Migration.Report = try await Migration(from: OldSettings(file: settings), into: vault).run()
+    print("moved \(report.moved), the vault's were newer: \(report.superseded), erased: \(report.discarded)")
+    for (key, reason) in report.left { print("\(key) is still there: \(reason)") }
+    assert(report != Migration.Report())
+}
+
+/// One thing at a time, where an app knows best.
+func device(_ token: [UInt8], keptUnder key: String) throws -> RememberedCredential {
+    guard !token.isEmpty else { return RememberedCredential(key: key, fate: .discard) }
+    let name = try ItemName(service: "com.example.app", account: "device")
+    let remembered = RememberedCredential(key: key, fate: .move(.bytes(token), to: name))
+    if case .leave(let reason) = remembered.fate { print(reason) }
+    return remembered
+}
+
+/// Plain passwords, and a switch that was turned off: what is left of the password is erased.
+let turnedOff = DefaultsRemains(userName: "anna", remembers: .off, password: "pass")
+let plain = DefaultsRemains.Spelling.plain
+
+/// The app's own.
+protocol SettingsFile: Sendable {
+    func load() -> [String: String]?
+    func remove(_ key: String)
+}

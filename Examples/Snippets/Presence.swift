@@ -1,0 +1,29 @@
+// Secrets that come out only for who is there.
+import CountersignVault
+
+/// Linux: a finger, else the password of the account. On Apple's platforms it is `Presence.platform`, and asks by itself.
+func presence(askPassword: @escaping @Sendable (String) async -> String?) -> Presence {
+    .platform(service: "login") { reason in await askPassword(reason) }
+}
+
+func recoveryCode(_ presence: Presence, in vault: Vault) async throws -> [UInt8]? {
+    let name = try ItemName(service: "com.example.app", account: "recovery-code")
+    switch try await presence.bytes(name, in: vault, reason: "Show the recovery code") {
+    case .present(let code): return code
+    case .notPresent(.retry, let why): print("Try again: \(why)")
+    case .notPresent(.loginPage, _): print("To the login page")
+    case .notPresent(.passcodeOrPassword, _): print("The passcode, or the account's password")
+    }
+    return nil
+}
+
+func keepRecoveryCode(_ code: [UInt8], _ presence: Presence, in vault: Vault) async throws -> PresenceStep? {
+    let name = try ItemName(service: "com.example.app", account: "recovery-code")
+    let kept: PresenceAnswer<Void> = try await presence.setBytes(code, at: name, in: vault, reason: "Keep the code")
+    if case .notPresent(let step, _) = kept { return step }
+    return nil
+}
+
+func forgetRecoveryCode(_ presence: Presence, in vault: Vault) async throws {
+    try await presence.remove(ItemName(service: "com.example.app", account: "recovery-code"), in: vault)
+}

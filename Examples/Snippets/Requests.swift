@@ -1,0 +1,98 @@
+// Asking a backend for something.
+import Countersign
+import Foundation
+
+struct Note: Codable {
+    var title: String
+}
+
+/// Values in and out.
+func notes(_ client: Client) async throws -> [Note] {
+    let note = try APIRequest.json(.post, "/notes", Note(title: "Milk"))
+    let kept: Note = try await client.value(for: note)
+    print(kept.title)
+    return try await client.value(for: APIRequest("/notes").adding(query: ["q": "crème brûlée"]), as: [Note].self)
+}
+
+/// All of a request.
+func whole(_ client: Client, _ picture: URL) async throws {
+    var request = APIRequest(
+        .put, "/pictures/1", fields: [HTTPField("Content-Type", "image/png")], body: .bytes([1, 2]))
+    request.set("Accept-Language", "de-AT")
+    request.caller = .app
+    print(request.method, request.path, request.value(of: "accept-language") ?? "", request.fields.count, request.body)
+    let (data, response) = try await client.data(for: request) { far in print(far.sent) }
+    print(data.count, response.isSuccess, response.fields.count, response.value(of: "ETag") ?? "")
+
+    let deleting = APIRequest(.delete, picture)
+    _ = try await client.data(for: deleting)
+    for method: HTTPMethod in [.get, .head, .patch, .options, HTTPMethod("REPORT")] { print(method.description) }
+}
+
+/// A wish that outlives the call: the key is kept first, and given again after a restart, so that it is done once.
+func pay(_ client: Client, _ key: String) async throws {
+    var payment = try APIRequest.json(.post, "/payments", ["amount": 12], coding: .snakeCase)
+    payment.idempotencyKey = key
+    do {
+        _ = try await client.data(for: payment)
+    } catch {
+        guard error.isOutcomeUnknown else { throw error }
+        print("Not known yet; to be asked again with the same key")
+    }
+}
+
+/// Large bodies, either way. What a body is says whether it can be sent twice.
+func large(_ client: Client, _ file: String, _ lines: AsyncStream<[UInt8]>, sha256: [UInt8]) async throws {
+    _ = try await client.upload(APIRequest(.put, "/film"), from: .file(path: file)) { far in print(far.sent) }
+    _ = try await client.upload(APIRequest(.put, "/log"), from: .once(OnceBody(.bytes(9), lines), sha256: sha256))
+    let again = ReplayableBody(.bytes(0)) { AsyncStream { $0.finish() } }
+    _ = try await client.upload(APIRequest(.put, "/log"), from: .replayable(again))
+
+    try await client.download(for: APIRequest("/film"), to: "/var/lib/example/film.mp4")
+    let answer: APIAnswer = try await client.download(for: APIRequest("/events"))
+    print(answer.response.length)
+    for try await piece in answer.body { print(piece.count) }
+}
+
+/// Again and again, until the session ends or the app is not served any more.
+func watch(_ client: Client) async throws {
+    for try await (data, response) in client.poll(APIRequest("/news"), every: .seconds(30)) {
+        print(data.count, response.status)
+    }
+}
+
+func polling(_ client: Client) -> Polling { client.poll(APIRequest("/news"), every: .seconds(30)) }
+
+/// Signed here, sent by another HTTP stack.
+func elsewhere(_ client: Client) async throws {
+    let signed: SignedRequest = try await client.signed(APIRequest("/notes"))
+    print(signed.method, signed.url)
+    for field in signed.fields { print("\(field.name): \(String(decoding: field.value, as: UTF8.self))") }
+    if case .none = signed.body { print("no body") }
+}
+
+/// Signed in a way of one's own, for the same code that sends.
+func own() -> SignedRequest {
+    SignedRequest(method: .get, url: "https://api.example.com/notes", fields: [], body: APIRequest.Body.none)
+}
+
+/// Whose word an answer is.
+func whose(_ response: APIResponse) -> String {
+    guard response.isGenuine else { return "the backend's, or anybody's behind TLS" }
+    switch response.signer {
+    case .session: return "the authority's, to this session"
+    case .authority: return "the authority's"
+    case .nobody: return "nobody's"
+    }
+}
+
+/// Who asks.
+func ask(_ caller: APIRequest.Caller) -> APIRequest {
+    var request = APIRequest("/public")
+    request.caller = caller == .account ? .account : .app
+    request.method = .get
+    request.path = "/public/2"
+    request.fields = []
+    request.body = .none
+    return request
+}

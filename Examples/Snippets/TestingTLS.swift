@@ -1,0 +1,89 @@
+// Certificates made in the test's own process, and a server that shows them: for tests of trust, over real TLS.
+import CountersignTestKit
+import CountersignTransport
+import CountersignTrust
+
+/// An authority, one between, and a server's certificate.
+func chain(at time: Int64) throws -> [Issued] {
+    var request = CertificateRequest("Root", at: time)
+    request.role = .authority
+    let root = try Issued.selfSigned(request)
+    request.subject = "Between"
+    let between = try root.issue(request)
+    let server = try between.issue(CertificateRequest("Server", hosts: ["api.example.com"], at: time))
+    print(server.certificate.pin, try server.pem().certificate.count)
+    return [server, between, root]
+}
+
+/// Requests of other kinds.
+func others(at time: Int64, _ server: Issued) throws -> [CertificateRequest] {
+    var renewed = CertificateRequest("Renewed", at: time)
+    renewed.key = .of(server)
+    renewed.hosts = ["api.example.com", "192.0.2.1"]
+    var weak = CertificateRequest("Weak", at: time)
+    weak.key = CertificateRequest.Key.rsa(1024)
+    weak.role = CertificateRequest.Role.client
+    weak.validity = (time - 20)...(time - 10)
+    var stapled = CertificateRequest("Stapled", at: time)
+    stapled.key = .p256
+    stapled.role = .serverWithStaple
+    stapled.alternativeNames = ["DNS:api.example.com"]
+    var usual = stapled
+    usual.role = .server
+    return [renewed, weak, stapled, usual]
+}
+
+/// A server that is revoked, and says so itself; the client refuses before a byte of the request has left.
+func aRevokedServer(at time: Int64) async throws {
+    let chain = try chain(at: time)
+    let staple = try Staple.make(
+        .revoked, of: chain[0], issuedBy: chain[1], signedBy: chain[1], at: time)
+    var identity = TestServer.Identity(Array(chain[..<2]), staple: staple)
+    identity.newest = .tls13
+    let server = try TestServer(.tls(identity)) { connection in
+        guard let head = connection.readHead() else { return }
+        print(head, connection.readBody(2))
+        connection.answer("200 OK", "hello", fields: "Content-Type: text/plain\r\n")
+    }
+    defer { server.stop() }
+    var options = TransportOptions()
+    options.authorities = .instead([chain[2].certificate])
+    options.addresses = [try Host("api.example.com"): try Host("127.0.0.1")]
+    options.clock.wall = { time }
+    let transport = try HTTPTransport(trust: .system, options: options)
+    let origin = Origin(.tls, try Host("api.example.com"), port: server.port)
+    do {
+        _ = try await transport.send(OutgoingRequest("GET", origin, "/"))
+    } catch {
+        print(error.cause)
+    }
+    assert(server.tally.received == 0)
+}
+
+/// One without TLS that breaks off in the middle.
+func aServerThatBreaksOff() throws -> TestServer {
+    try TestServer(.plain) { (connection: TestConnection) in
+        _ = connection.read()
+        connection.write(Array("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf".utf8))
+        TestServer.rest(milliseconds: 20)
+    }
+}
+
+/// What came in, and cutting it.
+func watch(_ server: TestServer) {
+    let tally: TestServer.Tally = server.tally
+    print(tally.connections, tally.handshakes, tally.received)
+    server.cutConnections()
+    print(server.isClosed)
+}
+
+/// Parts that tests vary.
+func varied(_ identity: TestServer.Identity, good: Staple.Standing = .good) -> TestServer.Security {
+    var identity = identity
+    identity.newest = TestServer.Identity.Version.tls12
+    print(identity.chain.count, identity.staple.count, good)
+    return .tls(identity)
+}
+
+/// What the fixture could not do.
+func failure(_ error: TestFailure) -> String { error.description }

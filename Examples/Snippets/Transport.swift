@@ -1,0 +1,82 @@
+// Requests without a client: to servers of others, under the same trust.
+import CountersignTransport
+import CountersignTrust
+
+func fetch(_ trust: Trust) async throws -> [UInt8] {
+    let transport: HTTPTransport = try PlatformTransport(trust: trust)
+    let origin = Origin(.tls, try Host("status.example.net"))
+    let request = OutgoingRequest("GET", origin, "/now?part=all", fields: [HTTPField("Accept", "application/json")])
+    let response = try await transport.send(request)
+    guard response.status == 200 else { return [] }
+    print(response.value(of: "Content-Type") ?? [], response.fields.map(\.name))
+    return try await response.body.collect(upTo: 1 << 20)
+}
+
+/// Piece by piece, telling how far it is.
+func download(_ transport: HTTPTransport, _ request: OutgoingRequest, into sink: (([UInt8]) throws -> Void))
+    async throws
+{
+    let response = try await transport.send(request) { far in
+        guard case .bytes(let all) = far.toReceive else { return }
+        print("\(far.received) of \(all)")
+    }
+    for try await piece in response.body { try sink(piece) }
+}
+
+/// What became of the request decides whether it may be sent again.
+func mayBeSentAgain(_ error: TransportError) -> String {
+    switch error.fate {
+    case .notSent: "yes: nothing of it left (\(error.cause))"
+    case .outcomeUnknown: "only what does no harm twice"
+    case .brokenOff: "it was received"
+    }
+}
+
+func sentence(_ cause: TransportError.Cause) -> String {
+    switch cause {
+    case .offline: "No network"
+    case .hostNotFound, .connectionRefused: "The server cannot be reached"
+    case .timedOut(.connecting), .timedOut(.idle), .timedOut(.total): "It took too long"
+    case .untrusted(let verdict): "Somebody else answers: \(verdict)"
+    case .tls(let detail), .connectionLost(let detail), .malformedAnswer(let detail): detail
+    case .answerTooLarge(let limit): "More than \(limit) bytes"
+    case .cancelled: "Cancelled"
+    case .trustReplaced: "The pins changed"
+    case .body(let detail), .malformedRequest(let detail), .machine(let detail): detail
+    case .bodyUsedUp: "The stream is used up"
+    }
+}
+
+/// Everything that can be set.
+func options() throws -> TransportOptions {
+    var options = TransportOptions()
+    options.concurrentRequests = 4
+    options.connectTimeout = .within(.seconds(5))
+    options.idleTimeout = TransportOptions.Limit.within(.seconds(30))
+    options.totalTimeout = .unlimited
+    options.authorities = TransportOptions.Authorities.machine
+    options.proxy = TransportOptions.Proxy.none
+    options.addresses = [try Host("api.example.com"): try Host("192.0.2.1")]
+    options.observe = { verdict in print(verdict) }
+    options.clock = .system
+    options.reachability = .system
+    return options
+}
+
+/// Through a company's proxy, and under its own authority.
+func company(_ authority: Certificate) throws -> TransportOptions {
+    var options = TransportOptions()
+    options.proxy = .tunnel(try Host("proxy.example.com"), port: 3128)
+    options.authorities = .instead([authority])
+    options.reachability = Reachability { .online }
+    if options.reachability.state() == Reachability.State.offline { print("offline") }
+    return options
+}
+
+/// Where a request goes.
+func describe(_ origin: Origin) -> String {
+    switch origin.security {
+    case .tls: "\(origin) on port \(origin.port), for \(origin.host)"
+    case .plaintext: "\(origin.authority), in the clear"
+    }
+}

@@ -1,0 +1,76 @@
+// What an app keeps on the device, beside its session.
+import CountersignVault
+
+/// A note, kept and read again.
+func keepATheme() async throws {
+    let vault = Vault(.platform)
+    let theme = try ItemName(service: "com.example.app", account: "theme")
+    try await vault.setText("dark", at: theme)
+
+    switch await vault.text(theme) {
+    case .value(let theme): show(theme)
+    case .absent: show("light")
+    // Nothing is known of the item: leave everything as it is, and try again later.
+    case .locked(let why), .failed(let why): show("settings cannot be read: \(why)")
+    }
+}
+
+/// A change that is refused where somebody else was faster.
+func countAStart(_ vault: Vault) async throws {
+    let starts = try ItemName(service: "com.example.app", account: "starts")
+    while true {
+        let item = try await vault.item(starts).certain()
+        let count = item?.text.flatMap { Int($0) } ?? 0
+        let expected: Vault.Expectation = item.map { .version($0.version) } ?? .absent
+        do {
+            try await vault.setText(String(count + 1), at: starts, expecting: expected)
+            return
+        } catch {
+            guard error == .changed else { throw error }
+        }
+    }
+}
+
+/// All that is there, and then nothing.
+func forgetEverything(_ vault: Vault) async throws {
+    for name in try await vault.names() {
+        print(name.service, name.account)
+    }
+    for account in try await vault.accounts(of: "com.example.app") {
+        try await vault.remove(ItemName(service: "com.example.app", account: account), expecting: .anything)
+    }
+}
+
+/// Several steps that nobody else does meanwhile, be it the app's own extension.
+func moveBytes(_ vault: Vault, from old: ItemName, to new: ItemName) async throws {
+    try await vault.withLease(within: .seconds(10)) {
+        guard let bytes = try await vault.bytes(old).certain() else { return }
+        let version: ItemVersion = try await vault.setBytes(bytes, at: new)
+        guard try await vault.item(new).certain()?.version == version else { return }
+        try await vault.remove(old)
+    }
+}
+
+/// Contents that are passed along before anybody knows where they are kept.
+func keep(_ contents: ItemContents, in vault: Vault) async throws {
+    try await vault.set(contents, at: ItemName(service: "com.example.app", account: "contents"))
+}
+
+func keepBoth(in vault: Vault) async throws {
+    try await keep(.text("gruß"), in: vault)
+    try await keep(.bytes([0x89, 0x50, 0x4E, 0x47]), in: vault)
+}
+
+/// What a refused name, or a vault that does not answer, looks like.
+func explain(_ problem: VaultProblem) -> String {
+    switch problem {
+    case .badName(let detail): "expected 1 to \(ItemName.most) bytes: \(detail)"
+    case .locked(let detail): "closed for now: \(detail)"
+    case .changed: "somebody else was faster"
+    case .failed(let detail): "cannot be told: \(detail)"
+    }
+}
+
+func read(_ item: VaultItem) -> [UInt8] { item.bytes }
+
+private func show(_ text: String) { print(text) }

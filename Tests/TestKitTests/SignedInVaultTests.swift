@@ -1,0 +1,55 @@
+import Countersign
+import CountersignTestKit
+import Testing
+
+@Suite struct SignedInVaultTests {
+    private func client(_ vault: Vault, _ transport: MockTransport, _ clock: ManualClock) throws -> Client {
+        var options = ClientOptions()
+        options.carriage = .custom(transport)
+        options.clock = clock.deviceClock
+        let key = try ReleaseKey(id: "r_test", secret: "VGhpcnR5LXR3byBieXRlcyBvZiBhIHJlbGVhc2Uga2V5IQ", app: "notes")
+        return try Client(
+            release: key, baseURL: "https://api.example.com", vault: .using(vault), trust: .system, options: options)
+    }
+
+    @Test func aClientIsSignedInWithoutAServer() async throws {
+        let faulty = try FaultyVault()
+        let transport = MockTransport { request in MockAnswer(text: request.target) }
+        try faulty.vault.pretend("anna", isSignedInTo: "api.example.com", app: "notes")
+        let client = try client(faulty.vault, transport, ManualClock())
+        let (data, response) = try await client.data(for: APIRequest("/notes"))
+        #expect(Array(data) == Array("/notes".utf8) && !response.isGenuine)
+        let seen = try #require(transport.seen.first)
+        #expect(seen.value(of: "signature-input")?.contains("keyid=") == true)
+        #expect(seen.value(of: "countersign-release") == "r_test")
+        guard case .active(let account) = client.state else {
+            Issue.record("\(client.state)")
+            return
+        }
+        #expect(account.name == "anna")
+    }
+
+    /// Without it nobody is, so it is this that does it; and a vault that is closed is neither.
+    @Test func aClientOverAnEmptyVaultIsNot() async throws {
+        let faulty = try FaultyVault()
+        let transport = MockTransport([])
+        let client = try client(faulty.vault, transport, ManualClock())
+        await #expect(throws: ClientError.self) { try await client.data(for: APIRequest("/notes")) }
+        #expect(client.state == .signedOut(.nobody) && transport.attempts == 0)
+
+        let closed = try FaultyVault()
+        try closed.vault.pretend("anna", isSignedInTo: "api.example.com", app: "notes")
+        closed.plan(.locked, at: .read)
+        let other = try self.client(closed.vault, transport, ManualClock())
+        do {
+            _ = try await other.data(for: APIRequest("/notes"))
+            Issue.record("sent")
+        } catch {
+            guard case .vaultLocked = error else {
+                Issue.record("\(error)")
+                return
+            }
+        }
+        #expect(closed.pending == 0 && transport.attempts == 0)
+    }
+}
