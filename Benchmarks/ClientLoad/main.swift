@@ -1,37 +1,97 @@
-import CountersignTransport
-import CountersignTrust
+// What a request takes of the processor when an app makes it with the SDK, for Benchmarks/client.py to hold against libcurl alone.
+// `client-load data URL REQUESTS PLACES`, `client-load carry URL REQUESTS PLACES` (the transport without the client), and
+// `client-load sign URL REQUESTS 1`. Prints microseconds of processor time a request, of all threads.
+import Countersign
 import Glibc
 
+struct Load {
+    let url: String
+    let requests: Int
+    let places: Int
+
+    init?(_ arguments: [String]) {
+        guard arguments.count == 5, let requests = Int(arguments[3]), let places = Int(arguments[4]) else { return nil }
+        (url, self.requests, self.places) = (arguments[2], requests, places)
+    }
+
+    /// The server is nginx's on loopback, and what is measured is not its certificate.
+    func client() throws -> Client {
+        var carriage = TransportOptions()
+        carriage.concurrentRequests = places
+        var options = ClientOptions()
+        options.carriage = .standard(carriage)
+        options.remembers = .nothing
+        if url.hasPrefix("http://") { options.encryption = .noneSoThatAnybodyReadsAndChangesEverything }
+        let key = try ReleaseKey(id: "r_bench", secret: String(repeating: "A", count: 43))
+        return try Client(
+            release: key, baseURL: url, vault: .folder(".build/bench/vault"), trust: trust, options: options)
+    }
+
+    func carrier() throws -> HTTPTransport {
+        var options = TransportOptions()
+        options.concurrentRequests = places
+        return try HTTPTransport(trust: trust, options: options)
+    }
+
+    private var trust: Trust {
+        get throws { Trust([try .host("localhost", .acceptsAnyServerAndSoAnyAttacker)], others: .refused) }
+    }
+
+    /// As many tasks as there are places, each of which asks again when it was answered.
+    func run(_ count: Int, _ ask: @escaping @Sendable () async throws -> Int) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for place in 0..<places {
+                group.addTask {
+                    for _ in stride(from: place, to: count, by: places) {
+                        guard try await ask() == 200 else { throw Refused() }
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+    }
+
+    struct Refused: Error {}
+}
+
+/// Microseconds of processor time so far.
 func used() -> Double {
     var usage = rusage()
     getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
-    return Double(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1e6
-        + Double(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec)
+    func microseconds(_ time: timeval) -> Double { Double(time.tv_sec) * 1e6 + Double(time.tv_usec) }
+    return microseconds(usage.ru_utime) + microseconds(usage.ru_stime)
 }
-let arguments = CommandLine.arguments
-let port = UInt16(arguments[2])!
-let security: Origin.Security = arguments[1] == "https" ? .tls : .plaintext
-let requests = Int(arguments[3])!
-let places = Int(arguments[4])!
-var options = TransportOptions()
-options.concurrentRequests = places
-let transport = try HTTPTransport(trust: Trust([.host("localhost", .acceptsAnyServerAndSoAnyAttacker)], others: .refused), options: options)
-let origin = Origin(security, try Host("localhost"), port: port)
-func run(_ requests: Int) async throws {
-    try await withThrowingTaskGroup(of: Void.self) { group in
-        for place in 0..<places {
-            group.addTask {
-                for _ in stride(from: place, to: requests, by: places) {
-                    let response = try await transport.send(OutgoingRequest("GET", origin, "/bench"))
-                    _ = try await response.body.collect(upTo: 1 << 20)
-                    guard response.status == 200 else { throw TransportError(.machine("\(response.status)"), .brokenOff) }
-                }
-            }
+
+func question(_ kind: String, _ load: Load) throws -> (@Sendable () async throws -> Int)? {
+    var request = APIRequest("/bench")
+    request.caller = .app
+    let asked = request
+    switch kind {
+    case "data":
+        let client = try load.client()
+        return { try await client.data(for: asked).1.status }
+    case "sign":
+        let client = try load.client()
+        return { try await client.signed(asked).fields.isEmpty ? 0 : 200 }
+    case "carry":
+        let carrier = try load.carrier()
+        let parts = load.url.split(separator: ":")
+        guard parts.count == 3, let port = UInt16(parts[2]) else { return nil }
+        let origin = Origin(parts[0] == "https" ? .tls : .plaintext, try Host("localhost"), port: port)
+        return {
+            let answer = try await carrier.send(OutgoingRequest("GET", origin, "/bench"))
+            _ = try await answer.body.collect(upTo: 1 << 20)
+            return answer.status
         }
-        try await group.waitForAll()
+    default: return nil
     }
 }
-try await run(200)
+
+guard let load = Load(CommandLine.arguments), let ask = try question(CommandLine.arguments[1], load) else {
+    print("client-load: expected data, carry or sign, http[s]://localhost:PORT, requests and places")
+    exit(2)
+}
+try await load.run(500, ask)
 let before = used()
-try await run(requests)
-print((used() - before) / Double(requests))
+try await load.run(load.requests, ask)
+print((used() - before) / Double(load.requests))

@@ -25,6 +25,7 @@ package struct AskTime: Sendable {
         let answer: GenuineAnswer
         switch heard {
         case .genuine(let found): answer = found
+        case .begun: throw .notUnderstood("time: the answer is too long")
         case .unsigned(_, let why): throw .notGenuine("time: \(why)")
         }
         if let notice = answer.notice { throw .refused(notice) }

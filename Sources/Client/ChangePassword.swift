@@ -25,6 +25,7 @@ package struct ChangePassword: Sendable {
         guard case .device = login.session, let keys = state.keys, let app = KnownApp(installation, state).name else {
             throw .incomplete("the password is changed from a session of OPAQUE's; this one sent its password")
         }
+        let signer = try surroundings.signer(keys)
         let proving = try Blinding.login(old)
         let registering = try Blinding.registration(new)
         let routes = OwnRoutes(installation: installation, surroundings: surroundings)
@@ -38,7 +39,7 @@ package struct ChangePassword: Sendable {
         let (record, handle) = try SignUp.sealed(registering, answer, app: app, login.account)
         let digest = SHA256.digest(record.span)
         let signed = try proof.signed(
-            .passwordChange, by: keys, more: [login.id.bytes, digest.indices.map { digest[$0] }])
+            .passwordChange, by: signer, more: [login.id.bytes, digest.indices.map { digest[$0] }])
         // The proof is good once: a second copy of one that was taken would be refused as if the password were wrong.
         _ = try await routes.ask(
             "POST", "/password/finish",

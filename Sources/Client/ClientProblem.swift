@@ -29,6 +29,12 @@ package enum ClientProblem: Error, Sendable {
     /// A password, or a token that whoever reads it can use, would go to a certificate that was not named for this server. Nothing was
     /// sent. See ``Installation/bearerSecrets``.
     case certificateNotPinned
+    /// It takes the device's signing key, which is bound to presence, and nobody is there. Nothing was changed; what was begun goes on
+    /// where somebody is.
+    case presenceNeeded
+    /// The refusal that it met is mended, but its body can be sent once only, and was, in part or whole. With another body the
+    /// request would be let in.
+    case bodyUsedUp
     /// The vault is closed for now, and opens again. Nothing changed.
     case vaultLocked(String)
     /// The vault does not do what was asked. Nothing may be concluded from it.

@@ -65,7 +65,10 @@ package struct Surroundings: Sendable {
     package var keeper: StateKeeper
     package var time: any ClientTime
     package var random: any RandomSource
+    /// Signs for the device where its key is bound to presence, and somebody is present.
+    package var signer: (any DeviceSigner)?
 
+    /// `keeper` is the client's one and only.
     package init(transport: any Transport, keeper: StateKeeper, time: any ClientTime, random: any RandomSource) {
         self.transport = transport
         self.keeper = keeper

@@ -21,21 +21,23 @@ package struct LogIn: Sendable {
     /// From the moment at which the authority makes the session until it is kept here, others wait: of two logins at once the later
     /// one ends the earlier one's session, and must be the one that is kept.
     nonisolated(nonsending) package func callAsFunction(
-        _ account: AccountName, _ password: Password, on kind: Device.Class, named name: Device.Name
+        _ account: AccountName, _ password: Password, on kind: Device.Class, named name: Device.Name,
+        keepingSigningKey place: SigningKeyPlace = .vault
     ) async throws(ClientProblem) -> SignedIn {
-        let (state, keys) = try surroundings.keeper.withKeys()
+        let presented = try LoginDevice(surroundings, keeping: place)
+        let keys = presented.keys
         let routes = AuthorityRoutes(installation: installation, surroundings: surroundings)
         let device = keys.device(kind, name)
         let login = try Blinding.login(password)
         let ke1 = login.ke1.bytes
-        let known = KnownApp(installation, state)
+        let known = KnownApp(installation, try surroundings.keeper.state())
         let started = try await routes.post("/login/start", trust: .authorityIfKnown) { (time) throws(ClientProblem) in
             var members: [(name: String, value: JSONValue)] = [
                 ("account", .string(account.description)), ("ke1", .bytes(ke1)), ("device", device.json),
             ]
             if let app = known.name {
                 let binding = LoginBinding(app: app, account: account, release: releaseID, device: device)
-                let proof = try keys.sign(binding.startProof(ke1: ke1, time: time))
+                let proof = try presented.signer.sign(binding.startProof(ke1: ke1, time: time))
                 members.append(("proof", ["time": .integer(time), "signature": .bytes(proof)]))
             }
             return .object(members)
@@ -44,7 +46,8 @@ package struct LogIn: Sendable {
         let app = try known.settled(by: answer)
         let binding = LoginBinding(app: app, account: account, release: releaseID, device: device)
         let proof = try PasswordProof(login, answer, binding)
-        let signed = try proof.signed(.login, by: keys)
+        let signed = try proof.signed(.login, by: presented.signer)
+        try await presented.bind()
         let lease = try await surroundings.keeper.lease()
         defer { lease.release() }
         let session = try await finish(routes, proof.keys.root, signed)
@@ -92,17 +95,5 @@ extension Device {
             "signing_key": .bytes(signingKey.bytes), "agreement_key": .bytes(agreementKey.bytes),
             "class": .string(kind.rawValue), "name": .string(name.description),
         ]
-    }
-}
-
-extension StateKeeper {
-    /// What is kept, with the device's keys, which are made where there are none yet.
-    func withKeys() throws(ClientProblem) -> (ClientState, DeviceKeys) {
-        try change { (state) throws(ClientProblem) in
-            if let keys = state.keys { return .keep((state, keys)) }
-            let keys = try DeviceKeys()
-            state.keys = keys
-            return .write((state, keys))
-        }
     }
 }

@@ -20,7 +20,7 @@ package struct PasswordLogIn: Sendable {
         _ account: AccountName, _ password: Secret, on kind: Device.Class, named name: Device.Name
     ) async throws(ClientProblem) -> SignedIn {
         let trust = try installation.trustForBearerSecrets()
-        let (_, keys) = try surroundings.keeper.withKeys()
+        let keys = try surroundings.keeper.anyKeys()
         let routes = AuthorityRoutes(installation: installation, surroundings: surroundings)
         let device = keys.device(kind, name)
         // As with ``LogIn``.

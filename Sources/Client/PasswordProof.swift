@@ -47,7 +47,7 @@ struct PasswordProof {
 
     /// `more` is what the purpose binds besides.
     func signed(
-        _ purpose: LoginBinding.Purpose, by device: DeviceKeys, more: [[UInt8]] = []
+        _ purpose: LoginBinding.Purpose, by device: any DeviceSigner, more: [[UInt8]] = []
     ) throws(ClientProblem) -> Signed {
         let transcript = binding.finishTranscript(
             purpose, loginID: loginID, ke1: messages.ke1, ke2: messages.ke2, ke3: messages.ke3, more: more)

@@ -32,7 +32,9 @@ struct Refresh: Sendable {
 
     /// Returns once there is something to go on with.
     nonisolated(nonsending) func callAsFunction(_ cause: Cause) async throws(ClientProblem) {
-        try await keeper.refreshes.join(cause) { () async throws(ClientProblem) in try await run(cause) }
+        // Who has nobody present must not be made to fail for it those who have.
+        let errand = RefreshesUnderWay.Errand(cause: cause, presence: surroundings.signer == nil ? .nobody : .somebody)
+        try await keeper.refreshes.join(errand) { () async throws(ClientProblem) in try await run(cause) }
     }
 
     private func run(_ cause: Cause) async throws(ClientProblem) {
@@ -120,14 +122,14 @@ struct Refresh: Sendable {
     /// Leaves the session's current epoch, whether or not a successor is known.
     nonisolated(nonsending) private func renewDevice(_ id: SessionID) async throws(ClientProblem) {
         guard let begun = try begin(id) else { return }
-        let (session, keys) = (begun.session, begun.keys)
+        let session = begun.session
         let left = session.token(of: session.current)
-        let signer = session.signer(of: session.current, release: installation.release.keyID)
+        let credentials = session.credentials(of: session.current, release: installation.release.keyID)
         let mac = session.current.root.requestKey.withExposedBytes { HMACSHA256(key: $0) }
         let release = installation.release.keyID.description
         let routes = AuthorityRoutes(installation: installation, surroundings: surroundings)
         let answered = try await routes.post(
-            "/token", trust: .keys { _ in [signer.keyID: signer.key] }
+            "/token", trust: .keys { _ in [credentials.keyID: credentials.key] }
         ) { (time) throws(ClientProblem) in
             let dated = time + begun.ahead
             let transcript = RefreshTranscript(
@@ -136,11 +138,13 @@ struct Refresh: Sendable {
             let sum = mac.authenticate(transcript.span)
             return [
                 "token": .string(left.description), "attempt": .bytes(begun.attempt), "time": .integer(dated),
-                "mac": .bytes(sum.indices.map { sum[$0] }), "signature": .bytes(try keys.sign(transcript)),
+                "mac": .bytes(sum.indices.map { sum[$0] }), "signature": .bytes(try begun.signer.sign(transcript)),
             ]
         }
-        guard answered.signer == signer.keyID else { throw .notGenuine("token: not signed with the session's key") }
-        let followed = try session.following(AnswerBody(answered.response, of: "token"), with: keys.agreement)
+        guard answered.signer == credentials.keyID else {
+            throw .notGenuine("token: not signed with the session's key")
+        }
+        let followed = try session.following(AnswerBody(answered.response, of: "token"), with: begun.agreement)
         try keeper.change { state in
             // Who has signed out since stays signed out, and who has signed in since keeps what is his.
             guard case .device(let now)? = state.login?.session, now.isSameAttempt(as: session) else {
@@ -154,7 +158,8 @@ struct Refresh: Sendable {
     /// An attempt that is kept, and so may be sent.
     private struct Begun: Sendable {
         let session: DeviceSession
-        let keys: DeviceKeys
+        let signer: any DeviceSigner
+        let agreement: AgreementKey
         let app: String
         let attempt: [UInt8]
         /// How many seconds ahead of the clock it is to be dated.
@@ -168,10 +173,14 @@ struct Refresh: Sendable {
             guard case .device(var session)? = state.login?.session, session.id == id else { return .keep(nil) }
             guard let keys = state.keys else { throw .vaultFailed("the vault has a session and no device keys") }
             guard let app = KnownApp(installation, state).name else { throw .incomplete("the app's name is not known") }
+            let signer = try surroundings.signer(keys)
             let (attempt, ahead) = session.beginRefresh(
                 at: now, surroundings.random.bytes(RefreshTranscript.attemptCount))
             state.login?.session = .device(session)
-            return .write(Begun(session: session, keys: keys, app: app, attempt: attempt, ahead: ahead))
+            return .write(
+                Begun(
+                    session: session, signer: signer, agreement: keys.agreement, app: app, attempt: attempt,
+                    ahead: ahead))
         }
     }
 

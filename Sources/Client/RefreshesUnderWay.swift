@@ -5,6 +5,14 @@ import Synchronization
 ///
 /// It is nobody's own: who is cancelled stops waiting, and the refresh goes on for the others.
 final class RefreshesUnderWay: Sendable {
+    /// What is to be renewed, and whether with somebody present, whose the others are not.
+    struct Errand: Sendable, Hashable {
+        enum Presence: Sendable, Hashable { case nobody, somebody }
+
+        let cause: Refresh.Cause
+        let presence: Presence
+    }
+
     private typealias Outcome = Result<Void, ClientProblem>
 
     private struct Flight {
@@ -12,15 +20,15 @@ final class RefreshesUnderWay: Sendable {
     }
 
     private struct Flights {
-        var flights: [Refresh.Cause: Flight] = [:]
+        var flights: [Errand: Flight] = [:]
         var lastWaiter: UInt64 = 0
     }
 
     private let flights = Mutex(Flights())
 
-    /// Waits for the refresh for `cause` that is under way, or for `begin`.
+    /// Waits for the refresh for `errand` that is under way, or for `begin`.
     func join(
-        _ cause: Refresh.Cause, _ begin: @escaping @Sendable () async throws(ClientProblem) -> Void
+        _ errand: Errand, _ begin: @escaping @Sendable () async throws(ClientProblem) -> Void
     ) async throws(ClientProblem) {
         let number = flights.withLock { flights in
             flights.lastWaiter += 1
@@ -28,29 +36,29 @@ final class RefreshesUnderWay: Sendable {
         }
         let outcome = await withTaskCancellationHandler {
             await withCheckedContinuation { (continuation: CheckedContinuation<Outcome, Never>) in
-                if add(continuation, number, cause) { fly(cause, begin) }
+                if add(continuation, number, errand) { fly(errand, begin) }
                 // Cancelled before there was anything to leave.
-                if Task.isCancelled { leave(number, cause) }
+                if Task.isCancelled { leave(number, errand) }
             }
         } onCancel: {
-            leave(number, cause)
+            leave(number, errand)
         }
         try outcome.get()
     }
 
     /// Whether it is the first.
     private func add(
-        _ continuation: CheckedContinuation<Outcome, Never>, _ number: UInt64, _ cause: Refresh.Cause
+        _ continuation: CheckedContinuation<Outcome, Never>, _ number: UInt64, _ errand: Errand
     ) -> Bool {
         flights.withLock { flights in
-            let isFirst = flights.flights[cause] == nil
-            flights.flights[cause, default: Flight()].waiting[number] = continuation
+            let isFirst = flights.flights[errand] == nil
+            flights.flights[errand, default: Flight()].waiting[number] = continuation
             return isFirst
         }
     }
 
     private func fly(
-        _ cause: Refresh.Cause, _ begin: @escaping @Sendable () async throws(ClientProblem) -> Void
+        _ errand: Errand, _ begin: @escaping @Sendable () async throws(ClientProblem) -> Void
     ) {
         Task {
             let outcome: Outcome
@@ -59,13 +67,13 @@ final class RefreshesUnderWay: Sendable {
             } catch {
                 outcome = .failure(error)
             }
-            let waiting = flights.withLock { $0.flights.removeValue(forKey: cause)?.waiting ?? [:] }
+            let waiting = flights.withLock { $0.flights.removeValue(forKey: errand)?.waiting ?? [:] }
             for continuation in waiting.values { continuation.resume(returning: outcome) }
         }
     }
 
-    private func leave(_ number: UInt64, _ cause: Refresh.Cause) {
-        let continuation = flights.withLock { $0.flights[cause]?.waiting.removeValue(forKey: number) }
+    private func leave(_ number: UInt64, _ errand: Errand) {
+        let continuation = flights.withLock { $0.flights[errand]?.waiting.removeValue(forKey: number) }
         continuation?.resume(returning: .failure(.cancelled))
     }
 }

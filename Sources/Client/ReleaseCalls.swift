@@ -13,12 +13,15 @@ package struct ReleaseCalls: Sendable {
         self.surroundings = surroundings
     }
 
-    nonisolated(nonsending) package func send(_ draft: Draft) async throws(ClientProblem) -> SignedCalls.Answered {
+    nonisolated(nonsending) package func send(
+        _ draft: Draft, body: BodyUse = .repeatable
+    ) async throws(ClientProblem) -> SignedCalls.Answered {
         let first = try await sendOnce(draft)
         guard let told = first.notice?.timeTold else { return first }
         surroundings.learn(told)
         // A refusal speaks for one copy. Who stands in between may have had another one done before.
         guard draft.mayBeSentAgain else { return first }
+        guard !body.isUsedUp else { throw .bodyUsedUp }
         return try await sendOnce(draft)
     }
 
@@ -33,15 +36,8 @@ package struct ReleaseCalls: Sendable {
         let heard = try await Listener(surroundings: surroundings).ask(
             draft, as: installation.release, at: time
         ) { _ in keys }
-        switch heard {
-        case .unsigned(let response, let why):
-            let notice = response.status >= 400 ? Notice(response) : nil
-            return SignedCalls.Answered(response: response, signer: nil, doubt: why, notice: notice)
-        case .genuine(let answer):
-            surroundings.confirm(time, by: answer)
-            return SignedCalls.Answered(
-                response: answer.response, signer: answer.keyID, doubt: "", notice: answer.notice)
-        }
+        surroundings.confirm(time, by: heard)
+        return SignedCalls.Answered(heard)
     }
 }
 

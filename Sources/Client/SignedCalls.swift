@@ -21,79 +21,29 @@ package struct SignedCalls: Sendable {
         refresh = Refresh(installation: installation, surroundings: refreshing)
     }
 
-    /// An answer, and whose key it is signed with.
-    package struct Answered: Sendable {
-        package let response: Response
-        /// Nil for an answer that nobody is known to have given: a backend's, which passes through unsigned.
-        package let signer: KeyID?
-        /// Why there is no signer.
-        package let doubt: String
-
-        /// A refusal; genuine where the authority is known to have said it.
-        package internal(set) var notice: Notice?
-    }
-
-    /// What follows where no answer comes.
-    package enum LostAnswer: Sendable {
-        /// It is sent once more: what it bears tells a second copy from a second wish.
-        case askAgain
-        /// The outcome is unknown. For what a second copy would be refused for, though the first was taken.
-        case stop
-    }
-
     /// Throws ``ClientProblem/sessionEnded(_:)`` once the authority says so. Other refusals are answers. A request is in the name of
     /// who is signed in when it is made, and is sent in no other.
     nonisolated(nonsending) package func send(
-        _ draft: Draft, ifLost: LostAnswer = .askAgain
+        _ draft: Draft, ifLost: LostAnswer = .askAgain, body: BodyUse = .repeatable
     ) async throws(ClientProblem) -> Answered {
         var draft = draft
         giveKey(to: &draft)
-        var chances = Chances()
-        if ifLost == .stop { _ = chances.take(.resending) }
-        let account = try signedIn().login.account
+        var chances = Chances(ifLost)
+        let account = try await prepare(for: body)
         while true {
             let (state, login) = try signedIn()
             guard login.account == account else { throw .accountChanged }
             let answered: Answered
             do {
-                answered = try await sendOnce(draft, login, state, chances.proof)
+                answered = try await sendOnce(draft, login, state, chances.proof(surroundings))
             } catch {
-                guard case .outcomeUnknown = error, chances.take(.resending) else { throw error }
+                guard case .outcomeUnknown = error, !body.isUsedUp, chances.take(.resending) else { throw error }
                 continue
             }
             guard let notice = answered.notice else { return answered }
-            switch Lesson(notice, signedBy: answered.signer, of: login, installation) {
-            case .none: return answered
-            case .isOver:
-                let now = try surroundings.keeper.forget(usedWith: login.token, Ending(notice))
-                guard now == .isAnother else { throw .sessionEnded(notice) }
-                guard chances.take(.replacing) else { return answered }
-            case .ranOut:
-                guard chances.take(.refreshing) else { return answered }
-                try await refresh(.ranOut(login.token))
-            case .time(let told):
-                guard chances.take(.clock) else { return answered }
-                surroundings.learn(told)
-            case .isNotKnown(let session):
-                // The second one is of what the first one has left.
-                guard chances.take(.doubting) || chances.take(.doubtingAgain), try await isKnownBetter(than: session)
-                else { return answered }
-            case .wantsDevice:
-                guard chances.take(.cosigning) else { return answered }
-            }
-        }
-    }
-
-    /// Whether the authority, asked, had something to go on with. What it refuses there concerns this request no more than the
-    /// refusal that is shown.
-    nonisolated(nonsending) private func isKnownBetter(than session: DeviceSession) async throws(ClientProblem) -> Bool
-    {
-        do {
-            try await refresh(.isNotKnown(session.token, session.latestIs))
-            return true
-        } catch {
-            guard case .refused = error else { throw error }
-            return false
+            let lesson = Lesson(notice, signedBy: answered.signer, of: login, installation)
+            guard try await learn(lesson, notice, login, &chances) == .sendAgain else { return answered }
+            guard !body.isUsedUp else { throw .bodyUsedUp }
         }
     }
 
@@ -101,8 +51,58 @@ package struct SignedCalls: Sendable {
     package func signed(_ draft: Draft) throws(ClientProblem) -> Draft {
         var draft = draft
         giveKey(to: &draft)
-        let signer = try signer(of: &draft, signedIn().login)
-        return try Listener(surroundings: surroundings).signed(draft, as: signer, at: surroundings.now())
+        let (state, login) = try signedIn()
+        let signer = try credentials(for: &draft, login)
+        return try listener(state, Chances(.stop).proof(surroundings)).signed(
+            draft, as: signer, at: surroundings.now())
+    }
+
+    private enum Next { case sendAgain, giveUp }
+
+    /// Does what a refusal asks for, each thing once or twice for a request: what is not mended then is something else.
+    nonisolated(nonsending) private func learn(
+        _ lesson: Lesson, _ notice: Notice, _ login: SignedIn, _ chances: inout Chances
+    ) async throws(ClientProblem) -> Next {
+        switch lesson {
+        case .none: return .giveUp
+        case .isOver:
+            let now = try surroundings.keeper.forget(usedWith: login.token, Ending(notice))
+            guard now == .isAnother else { throw .sessionEnded(notice) }
+            return chances.take(.replacing) ? .sendAgain : .giveUp
+        case .ranOut:
+            // The first one may find what another process has left, long enough ago to have run out, too.
+            guard chances.take(.refreshing) || chances.take(.refreshingAgain) else { return .giveUp }
+            try await refresh(.ranOut(login.token))
+            return .sendAgain
+        case .time(let told):
+            guard chances.take(.clock) else { return .giveUp }
+            surroundings.learn(told)
+            return .sendAgain
+        case .isNotKnown(let session):
+            // The second one is of what the first one has left.
+            guard chances.take(.doubting) || chances.take(.doubtingAgain) else { return .giveUp }
+            return try await askAbout(session)
+        case .wantsDevice: return chances.take(.cosigning) ? .sendAgain : .giveUp
+        }
+    }
+
+    /// Asks the authority for something to go on with. What it refuses there concerns this request no more than the refusal that is
+    /// shown.
+    nonisolated(nonsending) private func askAbout(_ session: DeviceSession) async throws(ClientProblem) -> Next {
+        do {
+            try await refresh(.isNotKnown(session.token, session.latestIs))
+            return .sendAgain
+        } catch {
+            guard case .refused = error else { throw error }
+            return .giveUp
+        }
+    }
+
+    /// Whose the request is. A body that can be sent once only is not spent on a token that is known to have run out.
+    nonisolated(nonsending) private func prepare(for body: BodyUse) async throws(ClientProblem) -> AccountName {
+        let login = try signedIn().login
+        if case .once = body, login.expires <= (try surroundings.now()) { try await refresh(.ranOut(login.token)) }
+        return login.account
     }
 
     /// Where nobody is known to be signed in, another process may have seen to it.
@@ -114,10 +114,10 @@ package struct SignedCalls: Sendable {
         return (state, login)
     }
 
-    private func signer(of draft: inout Draft, _ login: SignedIn) throws(ClientProblem) -> Credentials {
+    private func credentials(for draft: inout Draft, _ login: SignedIn) throws(ClientProblem) -> Credentials {
         switch login.session {
         case .device(let session):
-            return session.signer(of: session.latest, release: installation.release.keyID)
+            return session.credentials(of: session.latest, release: installation.release.keyID)
         case .bearer(let session):
             _ = try installation.trustForBearerSecrets()
             draft.fields.removeAll { $0.name.lowercased() == "authorization" }
@@ -126,27 +126,31 @@ package struct SignedCalls: Sendable {
         }
     }
 
+    private func listener(_ state: ClientState, _ proof: Chances.Proof) throws(ClientProblem) -> Listener {
+        var listener = Listener(surroundings: surroundings)
+        if proof == .ofDevice, case .device? = state.login?.session, let keys = state.keys {
+            listener.cosigner = try surroundings.signer(keys)
+        }
+        return listener
+    }
+
     nonisolated(nonsending) private func sendOnce(
         _ draft: Draft, _ login: SignedIn, _ state: ClientState, _ proof: Chances.Proof
     ) async throws(ClientProblem) -> Answered {
         var draft = draft
-        let signer = try signer(of: &draft, login)
+        let signer = try credentials(for: &draft, login)
         var keys = installation.authorityKeys
         if case .device(let session) = login.session { keys.merge(session.keys()) { first, _ in first } }
         let time = try surroundings.now()
-        let listener = Listener(surroundings: surroundings, cosigner: proof == .ofDevice ? state.keys : nil)
-        let heard = try await listener.ask(draft, as: signer, at: time) { _ in keys }
-        switch heard {
-        case .unsigned(let response, let why):
-            var notice = response.status >= 400 ? Notice(response) : nil
-            notice?.isGenuine = installation.connectionVouches && installation.isOwn(draft)
-            return Answered(response: response, signer: nil, doubt: why, notice: notice)
-        case .genuine(let answer):
-            surroundings.confirm(time, by: answer)
-            noteConfirmed(answer.keyID, login)
-            return Answered(
-                response: answer.response, signer: answer.keyID, doubt: "", notice: answer.notice)
+        let heard = try await listener(state, proof).ask(draft, as: signer, at: time) { _ in keys }
+        var answered = Answered(heard)
+        if case .unsigned = heard {
+            answered.notice?.isGenuine = installation.connectionVouches && installation.isOwn(draft)
         }
+        if let keyID = answered.signer ?? answered.toBeChecked?.signer { noteConfirmed(keyID, login) }
+        surroundings.confirm(time, by: heard)
+        if answered.notice == nil { surroundings.keeper.announceKnown() }
+        return answered
     }
 
     /// An answer under the successor's key: the server has it, and what came before may go. Should the vault fail now, the next
@@ -173,16 +177,25 @@ package struct SignedCalls: Sendable {
     }
 }
 
-/// Each mend is tried once for a request: what it does not mend then is something else.
+/// What may still be tried for a request.
 private struct Chances {
-    enum Mend: CaseIterable { case resending, refreshing, clock, doubting, doubtingAgain, replacing, cosigning }
+    enum Mend: CaseIterable {
+        case resending, refreshing, refreshingAgain, clock, doubting, doubtingAgain, replacing, cosigning
+    }
 
-    /// What a request bears. A device's signature costs a look at its key, so it is made where the server asks for it.
+    /// What a request bears. A device's signature costs a look at its key, so it is made where the server asks for it, and where
+    /// somebody is present for it.
     enum Proof { case ofSession, ofDevice }
 
     private var left = Set(Mend.allCases)
 
-    var proof: Proof { left.contains(.cosigning) ? .ofSession : .ofDevice }
+    init(_ ifLost: SignedCalls.LostAnswer) {
+        if ifLost == .stop { left.remove(.resending) }
+    }
+
+    func proof(_ surroundings: Surroundings) -> Proof {
+        left.contains(.cosigning) && surroundings.signer == nil ? .ofSession : .ofDevice
+    }
 
     mutating func take(_ mend: Mend) -> Bool { left.remove(mend) != nil }
 }

@@ -21,19 +21,20 @@ public struct Origin: Sendable, Hashable, CustomStringConvertible {
     public init(_ security: Security, _ host: Host, port: UInt16 = 0) {
         self.security = security
         self.host = host
+        let goesWithoutSaying = port == 0 || port == Origin.defaultPort(security)
         self.port = port == 0 ? Origin.defaultPort(security) : port
+        let text = host.description
+        bracketedHost = text.contains(":") ? "[\(text)]" : text
+        authority = goesWithoutSaying ? bracketedHost : "\(bracketedHost):\(port)"
     }
 
     private static func defaultPort(_ security: Security) -> UInt16 { security == .tls ? 443 : 80 }
 
     /// As the `Host` field has it: the port is left out where it goes without saying. Source: RFC 9110 §7.2.
-    public var authority: String { port == Origin.defaultPort(security) ? bracketedHost : "\(bracketedHost):\(port)" }
+    public let authority: String
 
     /// IPv6 in its brackets.
-    var bracketedHost: String {
-        let text = host.description
-        return text.contains(":") ? "[\(text)]" : text
-    }
+    let bracketedHost: String
 
     /// `https://…` or `http://…`, without a path.
     public var description: String { "\(security == .tls ? "https" : "http")://\(authority)" }

@@ -16,7 +16,7 @@ package final class FileLock: Sendable {
     package func release() { flock(file, LOCK_UN) }
 
     /// Blocks its thread: for locks that are held as long as a write takes.
-    static func take(_ path: String, within patience: Duration) throws(VaultProblem) -> FileLock {
+    package static func take(_ path: String, within patience: Duration) throws(VaultProblem) -> FileLock {
         let lock = try untaken(path)
         let end = ContinuousClock.now + patience
         repeat {

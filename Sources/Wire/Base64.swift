@@ -9,10 +9,14 @@ package enum Base64 {
     }
 
     package static func encode(_ bytes: borrowing Span<UInt8>, _ alphabet: Alphabet) -> String {
-        var text: [UInt8] = []
-        text.reserveCapacity((bytes.count + 2) / 3 * 4)
-        write(bytes, alphabet, { text.append($0) })
-        return String(decoding: text, as: UTF8.self)
+        String(unsafeUninitializedCapacity: (bytes.count + 2) / 3 * 4) { text in
+            var count = 0
+            write(bytes, alphabet) {
+                text[count] = $0
+                count += 1
+            }
+            return count
+        }
     }
 
     /// Appends the text of `bytes`.

@@ -8,6 +8,11 @@ package struct Draft: Sendable {
             self.name = name
             self.value = Array(value.utf8)
         }
+
+        /// Compared without case.
+        package func isNamed(_ other: String) -> Bool {
+            name.utf8.elementsEqual(other.utf8) { ASCII.lowercased($0) == ASCII.lowercased($1) }
+        }
     }
 
     package var method: String
@@ -16,9 +21,24 @@ package struct Draft: Sendable {
     /// The `Host` field's value.
     package var authority: String
     package var transport: Request.Transport
-    /// Without `Host` and `Content-Length`, which `authority` and `body` stand for.
+    /// Without `Host` and `Content-Length`, which `authority` and the body stand for.
     package var fields: [Field] = []
     package var body: [UInt8] = []
+    /// In place of `body`, where that is not in memory.
+    package var streamed: StreamedBody?
+
+    /// What is known beforehand of a body that is sent as it is read.
+    package struct StreamedBody: Sendable, Equatable {
+        /// Bytes; nil where it goes out in chunks.
+        package let length: Int?
+        /// SHA-256, 32 bytes.
+        package let digest: [UInt8]
+
+        package init(length: Int?, digest: [UInt8]) {
+            self.length = length
+            self.digest = digest
+        }
+    }
 
     package init(method: String, target: [UInt8], authority: String, transport: Request.Transport = .tls) {
         self.method = method
@@ -44,7 +64,7 @@ package struct Draft: Sendable {
 
     /// Replaces every field of that name, compared without case.
     package mutating func set(_ name: String, _ value: String) {
-        fields.removeAll { $0.name.lowercased() == name.lowercased() }
+        fields.removeAll { $0.isNamed(name) }
         fields.append(Field(name, value))
     }
 
@@ -52,13 +72,14 @@ package struct Draft: Sendable {
     package func request() -> Request {
         var request = Request()
         request.transport = transport
+        request.head.reserveCapacity(1_024)
         func add(_ bytes: some Sequence<UInt8>) -> Slice {
             let start = request.head.count
             request.head.append(contentsOf: bytes)
             return Slice(start, request.head.count)
         }
         func add(name: String, value: [UInt8]) {
-            let name = add(name.lowercased().utf8)
+            let name = add(name.utf8.lazy.map(ASCII.lowercased))
             _ = add(": ".utf8)
             let value = add(value)
             _ = add("\r\n".utf8)
@@ -72,12 +93,18 @@ package struct Draft: Sendable {
         add(name: "host", value: Array(authority.utf8))
         request.authority = request.fields[0].value
         for field in fields { add(name: field.name, value: field.value) }
-        if !body.isEmpty { add(name: "content-length", value: Array(String(body.count).utf8)) }
+        let framing = framing
+        if case .length(let count) = framing { add(name: "content-length", value: Array(String(count).utf8)) }
         _ = add("\r\n".utf8)
         request.tellFieldsApart()
         request.body = body
-        request.framing = body.isEmpty ? .none : .length(body.count)
+        request.framing = framing
         return request
+    }
+
+    private var framing: Request.Framing {
+        if let streamed { return streamed.length.map { .length($0) } ?? .chunked }
+        return body.isEmpty ? .none : .length(body.count)
     }
 }
 

@@ -81,6 +81,7 @@ public struct timespec {
 }
 public struct clockid_t { public init(_ number: UInt32) {} }
 public var CLOCK_MONOTONIC: clockid_t { clockid_t(6) }
+public var CLOCK_THREAD_CPUTIME_ID: clockid_t { clockid_t(16) }
 public func time(_ place: UnsafeMutablePointer<time_t>!) -> time_t { 0 }
 @discardableResult public func clock_gettime(_ clock: clockid_t, _ now: UnsafeMutablePointer<timespec>!) -> Int32 { 0 }
 

@@ -11,6 +11,7 @@ public struct URLRequest: Sendable {
     public var url: URL?
     public var httpMethod: String?
     public var httpBody: Data?
+    public var httpBodyStream: InputStream? { nil }
     public var allHTTPHeaderFields: [String: String]?
     public mutating func setValue(_ value: String?, forHTTPHeaderField field: String) {}
     public mutating func addValue(_ value: String, forHTTPHeaderField field: String) {}

@@ -1,7 +1,12 @@
 import CountersignSchemes
 import CountersignWire
-import Glibc
 import Testing
+
+#if canImport(Darwin)
+    import Darwin
+#else
+    import Glibc
+#endif
 
 /// Requests that anybody can make, to be as slow to read as they can be.
 @Suite struct WorstOrderTests {

@@ -82,7 +82,7 @@ struct PasswordEntry {
 
 extension Secret {
     /// Both were typed by the same person a moment ago: how long this takes tells nobody anything.
-    fileprivate func isSame(as other: Secret) -> Bool {
+    func isSame(as other: Secret) -> Bool {
         withExposedBytes { one in
             other.withExposedBytes { two in one.count == two.count && one.indices.allSatisfy { one[$0] == two[$0] } }
         }

@@ -32,7 +32,10 @@ extension ClientDesk {
                 password or the token; nothing was sent. `countersign profile add` with --pin or --ca names it; with \
                 --bearer-secrets-to-any-certificate they are sent all the same
                 """)
-        case .vaultLocked(let detail), .vaultFailed(let detail): Fault(.failed, detail)
+        case .presenceNeeded: Fault(.failed, "profile \(profile): the device's key needs somebody present")
+        case .bodyUsedUp: Fault(.failed, "the body was sent before, and can be sent once only; try again with another")
+        case .vaultLocked(let detail): Fault(.failed, "profile \(profile): its vault is locked: \(detail)")
+        case .vaultFailed(let detail): Fault(.failed, "profile \(profile): its vault: \(detail)")
         case .machine(let detail): Fault(.failed, detail)
         }
     }

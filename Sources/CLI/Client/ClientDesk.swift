@@ -3,6 +3,7 @@ import CountersignSchemes
 import CountersignSeal
 import CountersignServer
 import CountersignTransport
+import CountersignVault
 import CountersignWire
 
 /// What the client's commands work with: the profile, its vault and its server.
@@ -12,7 +13,9 @@ struct ClientDesk: Sendable {
     let profile: Profile
     let origin: Origin
     let installation: Installation
-    var surroundings: Surroundings
+    let surroundings: Surroundings
+    /// What the vault is, for people.
+    let backEnd: String
 
     static let profileOption = Option.value(
         "profile", "P", "the server and key to use (COUNTERSIGN_PROFILE, else default)")
@@ -25,11 +28,12 @@ struct ClientDesk: Sendable {
         let name = ClientDesk.profileName(run)
         let folder = try ProfileFolder(name, run.environment)
         let (profile, key) = try folder.read()
-        try self.init(name: name, folder: folder, profile, key, shown: shown)
+        try self.init(run, name: name, folder: folder, profile, key, shown: shown)
     }
 
     init(
-        name: String, folder: ProfileFolder, _ profile: Profile, _ key: SigningKey, shown: ShownAnswer? = nil
+        _ run: Invocation, name: String, folder: ProfileFolder, _ profile: Profile, _ key: SigningKey,
+        shown: ShownAnswer? = nil
     ) throws(Fault) {
         guard profile.scheme == .messageSignatures else {
             throw Fault(
@@ -55,10 +59,36 @@ struct ClientDesk: Sendable {
             }
         }
         self.installation = installation
+        let own = try ProfileVault(profile, folder, run)
+        let vault = own.vault
+        backEnd = own.backEnd
         let line = try ServerLine(profile, shown == nil ? .within(ServerTransport.patience) : .whileItMoves)
         surroundings = Surroundings(
             transport: ServerTransport(line: line, shown: shown),
-            keeper: try ProfileVault.keeper(folder, host: origin.authority), time: DeviceTime(), random: SystemRandom())
+            keeper: try ClientDesk.keeper(vault, profile, origin), time: DeviceTime(), random: SystemRandom())
+    }
+
+    private static func keeper(_ vault: Vault, _ profile: Profile, _ origin: Origin) throws(Fault) -> StateKeeper {
+        StateKeeper(vault, try item(profile, origin))
+    }
+
+    /// Under which name its vault has who is signed in.
+    static func item(_ profile: Profile, _ origin: Origin) throws(Fault) -> ItemName {
+        do {
+            return try StateKeeper.item(host: origin.authority, app: profile.app)
+        } catch {
+            throw ClientDesk.fault(error, origin.description)
+        }
+    }
+
+    /// Whether a profile's vault, before it is given up, holds somebody's session.
+    static func isSignedIn(_ profile: Profile, _ vault: ProfileVault) throws(Fault) -> Bool {
+        let (origin, _) = try Origin.split(profile.url)
+        do {
+            return try keeper(vault.vault, profile, origin).look().login != nil
+        } catch {
+            throw (error as? Fault) ?? Fault(.failed, "\(error)")
+        }
     }
 
     /// What is kept here about who is signed in; nil for nobody.

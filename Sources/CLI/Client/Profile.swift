@@ -27,6 +27,9 @@ struct Profile: Sendable {
     /// Where the server's own routes begin; nil for where they usually do.
     var prefix: String?
     var bearerSecrets = Installation.BearerSecrets.onlyToThePinnedCertificate
+    var vault = ProfileVault.Kind.file
+    /// Random: tells this profile's items from others' in a place that they share.
+    var vaultID = Hex.encode(SystemRandom().bytes(8).span)
 }
 
 extension Profile {
@@ -39,6 +42,7 @@ extension Profile {
             "authority_key": .optional(authorityKey.map { Base64.encode($0.span, .url) }),
             "app": .optional(app), "prefix": .optional(prefix),
             "bearer_secrets_to_any_certificate": .bool(bearerSecrets == .toAnyCertificateThatVerifies),
+            "vault": .string(vault.rawValue), "vault_id": .string(vaultID),
         ]
     }
 
@@ -84,6 +88,8 @@ extension Profile {
         if case .bool(true)? = document.root["bearer_secrets_to_any_certificate"]?.content {
             bearerSecrets = .toAnyCertificateThatVerifies
         }
+        if let text = document.root["vault"]?.string { vault = try Profile.vault(text, at: "\(path): vault") }
+        if let text = document.root["vault_id"]?.string { vaultID = text }
         if let text = document.root["authority_key"]?.string { authorityKey = try Profile.authorityKey(text) }
         if let text = document.root["algorithm"]?.string {
             guard let algorithm = KeyAlgorithm(rawValue: text) else {
@@ -91,6 +97,14 @@ extension Profile {
             }
             self.algorithm = algorithm
         }
+    }
+
+    static func vault(_ text: String, at place: String) throws(Fault) -> ProfileVault.Kind {
+        guard let kind = ProfileVault.Kind(rawValue: text) else {
+            let names = ProfileVault.Kind.allCases.map(\.rawValue).joined(separator: ", ")
+            throw Fault(.usage, "\(place) `\(text)`: expected one of \(names)")
+        }
+        return kind
     }
 
     /// A path without a slash at its end.

@@ -28,14 +28,23 @@ struct ProfileFolder: Sendable {
 
     private var settings: String { "\(path)/profile.json" }
     private var secretFile: String { "\(path)/secret" }
-    /// What the client keeps: sealed, with its key beside it.
+    /// What the client keeps, sealed, where a profile's vault is a file of its own.
     var vault: String { "\(path)/vault" }
+    /// What seals it, where that is not a passphrase.
+    var vaultKey: String { "\(path)/vault.key" }
+    /// Which of the machine's places was chosen, and what lies in the folder for it.
+    var platformVault: String { "\(path)/platform" }
+
+    /// Nil where there is none yet.
+    func profile() throws(Fault) -> Profile? {
+        guard access(settings, F_OK) == 0 else { return nil }
+        return try Profile(try Console.readFile(settings, limit: 65_536), at: settings)
+    }
 
     func read() throws(Fault) -> (profile: Profile, key: SigningKey) {
-        guard access(settings, F_OK) == 0 else {
+        guard let profile = try profile() else {
             throw Fault(.failed, "\(settings): no such profile; `countersign profile add` makes one")
         }
-        let profile = try Profile(try Console.readFile(settings, limit: 65_536), at: settings)
         guard let text = try KeyFile.read(secretFile) else {
             throw Fault(.failed, "\(secretFile): the profile's secret is gone")
         }
@@ -47,12 +56,13 @@ struct ProfileFolder: Sendable {
 
     /// Replaces a profile of that name: both files are whole at every moment.
     func write(_ profile: Profile, secret: [UInt8]) throws(Fault) {
-        try makeFolder()
+        try make()
         try replace(secretFile, secret)
         try replace(settings, Array((profile.json.prettyText + "\n").utf8))
     }
 
-    private func makeFolder() throws(Fault) {
+    /// Where it is there already, nothing.
+    func make() throws(Fault) {
         var start = path.startIndex
         while let slash = path[start...].firstIndex(of: "/") {
             start = path.index(after: slash)

@@ -4,6 +4,7 @@ import CountersignClient
 import CountersignSchemes
 import CountersignTransport
 import CountersignTrust
+import CountersignVault
 import CountersignWire
 import Glibc
 
@@ -24,6 +25,9 @@ extension Command {
                 "bearer-secrets-to-any-certificate",
                 "send passwords (`login --password-login`) and bearer tokens where no --pin and no --ca says who is there"
             ),
+            .value(
+                "vault", "KIND",
+                "where who is signed in is kept: file, platform or passphrase (default: file, or as it was)"),
             .value("scheme", "NAME", "how to sign (default: message-signatures)"),
             .value("platform", "NAME", "form-md5: the app's platform"),
             .value("version", "V", "form-md5: the app's version"),
@@ -32,14 +36,18 @@ extension Command {
         ],
         notes: """
             A profile is a folder in ~/.config/countersign (or XDG_CONFIG_HOME), or any folder, if it is written with a
-            `/`. One of that name is replaced; who is signed in there stays so.
+            `/`. One of that name is replaced; who is signed in there stays so, unless its --vault changes: sign out first.
+
+            --vault file: sealed, with the key beside it; for scripts, and for machines that have nothing better. platform: the Secret
+            Service, else a file that the TPM or systemd-creds opens, whichever is there first. passphrase: asked for by every command,
+            or given in \(VaultPassphrase.variable).
 
             \(KeyText.explanation)
             """
     ) { (run) throws(Fault) in
         let name = try run.required("PROFILE")
         let folder = try ProfileFolder(name, run.environment)
-        let profile = try profile(run)
+        var profile = try profile(run)
         guard let given = try run.secretText() else {
             throw Fault(.usage, "the secret is missing: expected --secret-stdin, --secret-file or COUNTERSIGN_SECRET")
         }
@@ -51,10 +59,54 @@ extension Command {
         guard key.signs else {
             throw Fault(.usage, "\(given.place): a public key does not sign; expected the private one")
         }
+        let vault = try chooseVault(of: &profile, name, folder, run)
         try folder.write(profile, secret: given.text)
         let json: JSONValue = ["profile": .string(name), "folder": .string(folder.path), "settings": profile.json]
-        try run.print(json) { "profile \(name) is in \(folder.path)" }
+        try run.print(json) {
+            let kept = profile.vault == .platform ? "; who is signed in is kept by \(vault.backEnd)" : ""
+            return "profile \(name) is in \(folder.path)\(kept)"
+        }
         return .success
+    }
+
+    /// As asked for, else as it was. One that is new is tried out, and a passphrase asked for, now.
+    private static func chooseVault(
+        of profile: inout Profile, _ name: String, _ folder: ProfileFolder, _ run: Invocation
+    ) throws(Fault) -> ProfileVault {
+        let wanted = try run.arguments.value("vault").map { (text) throws(Fault) in
+            try Profile.vault(text, at: "--vault")
+        }
+        let earlier = try folder.profile()
+        if let earlier { (profile.vault, profile.vaultID) = (wanted ?? earlier.vault, earlier.vaultID) }
+        if let wanted { profile.vault = wanted }
+        if let earlier, earlier.vault != profile.vault { try giveUp(earlier, name, folder, run) }
+        try folder.make()
+        guard access(folder.vault, F_OK) != 0 else { return try ProfileVault(profile, folder, run) }
+        let vault =
+            profile.vault == .passphrase
+            ? ProfileVault(passphrase: try VaultPassphrase(run: run).readNew(), folder)
+            : try ProfileVault(profile, folder, run)
+        if profile.vault != .file { try vault.prove() }
+        return vault
+    }
+
+    /// What is left of a vault that another takes the place of: a device's keys, which the next login makes anew.
+    private static func giveUp(
+        _ earlier: Profile, _ name: String, _ folder: ProfileFolder, _ run: Invocation
+    ) throws(Fault) {
+        let vault = try ProfileVault(earlier, folder, run)
+        guard try !ClientDesk.isSignedIn(earlier, vault) else {
+            throw Fault(
+                .failed,
+                "profile \(name): somebody is signed in there; `countersign logout --profile \(name)` first, to keep it elsewhere"
+            )
+        }
+        do throws(VaultProblem) {
+            for item in try vault.vault.list() { try vault.vault.erase(item) }
+        } catch {
+            throw ProfileVault.fault(error)
+        }
+        for file in [folder.vault, folder.vaultKey] { unlink(file) }
     }
 
     private static func profile(_ run: Invocation) throws(Fault) -> Profile {

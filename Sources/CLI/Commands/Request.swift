@@ -36,7 +36,7 @@ extension Command {
         var clockOffset: Int64 = 0
         if scheme == .messageSignatures, profile.scheme == scheme {
             let shown = ShownAnswer { Answer(run, .toVerify, showing: .refusalsLast) }
-            let desk = try ClientDesk(name: name, folder: folder, profile, key, shown: shown)
+            let desk = try ClientDesk(run, name: name, folder: folder, profile, key, shown: shown)
             if !run.arguments.has("as-release"), try desk.login() != nil {
                 return try SessionRequest(run: run, desk: desk, shown: shown).send(draft)
             }

@@ -14,11 +14,10 @@ struct SessionRequest: Sendable {
             }
             return try Command.show(signed, run)
         }
-        let quiet = try ClientDesk(run)
-        let (installation, surroundings) = (desk.installation, desk.surroundings)
-        let answered = try quiet.perform { (_, plain) throws(ClientProblem) in
-            // Only the call's own answers are shown, and not those of a refresh on the way.
-            try await SignedCalls(installation, surroundings, refreshingOver: plain.transport).send(draft)
+        // Only the call's own answers are shown, and not those of a refresh on the way.
+        let quiet = ServerTransport(line: try ServerLine(desk.profile, .within(ServerTransport.patience)))
+        let answered = try desk.perform { (installation, surroundings) throws(ClientProblem) in
+            try await SignedCalls(installation, surroundings, refreshingOver: quiet).send(draft)
         }
         guard let last = shown.last else { throw Fault(.failed, "no answer was taken") }
         try last.finish()

@@ -54,7 +54,7 @@ extension Command {
     private static func tellNobody(_ run: Invocation, _ desk: ClientDesk, ended: Notice?) throws(Fault) -> ExitStatus {
         let json: JSONValue = [
             "profile": .string(desk.name), "signed_in": false, "reason": .optional(ended?.reason),
-            "at": ended?.at.map { .integer($0) } ?? .null, "by": .optional(ended?.by),
+            "at": ended?.at.map { .integer($0) } ?? .null, "by": .optional(ended?.by), "vault": .string(desk.backEnd),
         ]
         try run.print(json) {
             guard let ended else { return "nobody is signed in" }
@@ -68,14 +68,17 @@ extension Command {
         _ current: AccountSessions.Current?
     ) throws(Fault) {
         var members = login.members(desk.name)
-        members += [("url", .string(desk.profile.url)), ("clock_offset", .integer(clockOffset))]
+        members += [
+            ("url", .string(desk.profile.url)), ("clock_offset", .integer(clockOffset)),
+            ("vault", .string(desk.backEnd)),
+        ]
         members.append(("server", current.map { $0.json } ?? .null))
         try run.print(.object(members)) {
             var rows = [
                 ("signed in as", login.account.description), ("at", desk.profile.url),
                 ("on", "\(login.deviceName) (\(login.deviceClass.rawValue))"), ("session", login.id.description),
                 ("token until", Moment.text(current?.expires ?? login.expires)),
-                ("idle until", Moment.text(current?.idle ?? login.idle)),
+                ("idle until", Moment.text(current?.idle ?? login.idle)), ("kept in", desk.backEnd),
             ]
             if case .bearer = login.session { rows.append(("kind", "bearer: whoever reads its token has it")) }
             if clockOffset != 0 { rows.append(("clock", "\(clockOffset) s behind the server's")) }

@@ -45,13 +45,14 @@ struct AuthorityRoutes: Sendable {
         let heard = try await Listener(surroundings: surroundings).ask(draft, as: installation.release, at: time) {
             keys(for: trust, $0)
         }
+        surroundings.confirm(time, by: heard)
         switch heard {
         case .genuine(let answer):
-            surroundings.confirm(time, by: answer)
             guard let notice = answer.notice else {
                 return Answered(response: answer.response, signer: answer.keyID)
             }
             throw notice.isOfWrongCredentials ? .wrongCredentials : .refused(notice)
+        case .begun: throw .notUnderstood("\(path): the answer is too long")
         case .unsigned(let response, let why):
             if response.status >= 400 {
                 var notice = Notice(response)

@@ -5,6 +5,8 @@ import CountersignWire
 /// What came back, told apart by whether it may be acted upon.
 enum Heard: Sendable {
     case genuine(GenuineAnswer)
+    /// The head of a success is, and the body will be if it turns out to be the one that the head names.
+    case begun(Response, SignedCalls.BodyCheck)
     /// It bears no signature of ours, or none that can be verified here: what passes through from a backend, or from whoever
     /// sits in between.
     case unsigned(Response, why: String)
@@ -43,7 +45,7 @@ struct GenuineAnswer: Sendable {
 struct Listener: Sendable {
     let surroundings: Surroundings
     /// Signs a session's requests once more; nil where the session's key alone does.
-    var cosigner: DeviceKeys?
+    var cosigner: (any DeviceSigner)?
 
     /// Signs `draft` and sends it once. `keys` says which keys may have signed the answer; a login's is known only from what it
     /// says. Throws ``ClientProblem/notGenuine(_:)`` where a signature is there and is wrong.
@@ -79,8 +81,8 @@ struct Listener: Sendable {
         _ response: Response, to draft: Draft, _ keys: [KeyID: SigningKey], took: Int64
     ) throws(ClientProblem) -> Heard {
         // The content of an answer to HEAD is none, whatever a server in between added.
-        guard response.message.isBodyWhole else { return .unsigned(response, why: "it is too long to be looked at") }
         do {
+            guard response.message.isBodyWhole else { return try judgeHead(of: response, to: draft, keys) }
             switch try VerifyAnswer(keys)(response, to: draft.request()) {
             case .holds(let keyID): return .genuine(GenuineAnswer(response, keyID, took: took))
             case .unsigned: return .unsigned(response, why: "it bears no signature")
@@ -89,6 +91,18 @@ struct Listener: Sendable {
             // A key that is not known here proves nothing, for or against.
             if error.code == .unknownKey { return .unsigned(response, why: error.detail) }
             throw .notGenuine(error.detail)
+        }
+    }
+
+    /// Nothing follows from a refusal that is not seen whole.
+    private static func judgeHead(
+        of response: Response, to draft: Draft, _ keys: [KeyID: SigningKey]
+    ) throws(Refusal) -> Heard {
+        guard response.status < 400 else { return .unsigned(response, why: "it is too long to be looked at") }
+        switch try VerifyAnswer(keys).head(response, to: draft.request()) {
+        case .holds(let keyID, let expectation):
+            return .begun(response, SignedCalls.BodyCheck(signer: keyID, expectation: expectation))
+        case .unsigned: return .unsigned(response, why: "it bears no signature")
         }
     }
 }

@@ -54,8 +54,8 @@ extension Surroundings {
     }
 
     /// The authority took what was dated `sent`: its answer says so.
-    func confirm(_ sent: Int64, by answer: GenuineAnswer) {
-        guard answer.notice == nil else { return }
+    func confirm(_ sent: Int64, by heard: Heard) {
+        guard case .genuine(let answer) = heard, answer.notice == nil else { return }
         keeper.clock.confirm(sent, took: answer.took, time)
     }
 

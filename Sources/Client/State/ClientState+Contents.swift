@@ -10,7 +10,8 @@ private enum Tag {
     static let clients: ClosedRange<UInt8> = 0...9
     static let sessions: ClosedRange<UInt8> = 10...255
     static let known: Set<UInt8> = [
-        app, clock, signingKey, agreementKey, endReason, endTime, endedBy, account, deviceClass, deviceName, slots,
+        app, clock, signingKey, agreementKey, endReason, endTime, endedBy, signingPoint, account, deviceClass,
+        deviceName, slots,
         session, idle, epoch, root,
         expires,
         attempt, nextRoot, nextExpires, asked, token, loginToken, tokenExpires,
@@ -18,6 +19,7 @@ private enum Tag {
 
     static let (app, clock, signingKey, agreementKey): (UInt8, UInt8, UInt8, UInt8) = (1, 2, 3, 4)
     static let (endReason, endTime, endedBy): (UInt8, UInt8, UInt8) = (5, 6, 7)
+    static let signingPoint: UInt8 = 8
     static let (account, deviceClass, deviceName, slots, session): (UInt8, UInt8, UInt8, UInt8, UInt8) = (
         10, 11, 12, 13, 14
     )
@@ -34,12 +36,11 @@ extension ClientState {
         others = parts.unknown(Tag.known, in: Tag.clients)
         app = parts.text(Tag.app)
         clockOffset = parts.number(Tag.clock) ?? 0
-        switch (parts[Tag.signingKey], parts[Tag.agreementKey]) {
-        case (nil, nil): break
-        case (let signing?, let agreement?):
-            guard let keys = try? DeviceKeys(signing: signing, agreement: agreement) else { return nil }
+        if let agreement = parts[Tag.agreementKey] {
+            guard let signing = DeviceKeys.Signing(parts),
+                let keys = try? DeviceKeys(signing: signing, agreement: agreement)
+            else { return nil }
             self.keys = keys
-        default: return nil
         }
         ended = parts.text(Tag.endReason).map {
             Ending(reason: $0, at: parts.number(Tag.endTime), by: parts.text(Tag.endedBy))
@@ -53,13 +54,31 @@ extension ClientState {
         var parts = others
         parts.set(Tag.app, app)
         parts.set(Tag.clock, clockOffset)
-        parts[Tag.signingKey] = keys?.signingPKCS8
+        switch keys?.signing {
+        case .held(_, let key)?: parts[Tag.signingKey] = key
+        case .bound(let point)?: parts.set(Tag.signingPoint, point.bytes)
+        case nil: break
+        }
         parts[Tag.agreementKey] = keys?.agreementPKCS8
         parts.set(Tag.endReason, ended?.reason)
         parts.set(Tag.endTime, ended?.at)
         parts.set(Tag.endedBy, ended?.by)
         login?.write(to: &parts)
         return parts.contents
+    }
+}
+
+extension DeviceKeys.Signing {
+    fileprivate init?(_ parts: StateParts) {
+        switch (parts[Tag.signingKey], parts.bytes(Tag.signingPoint)) {
+        case (let pkcs8?, nil):
+            guard let key = try? DeviceSigningKey(pkcs8: pkcs8) else { return nil }
+            self = .held(key, pkcs8)
+        case (nil, let bytes?):
+            guard let point = P256Point(bytes) else { return nil }
+            self = .bound(point)
+        default: return nil
+        }
     }
 }
 

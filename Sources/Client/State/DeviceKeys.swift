@@ -1,20 +1,36 @@
 import CountersignHandshake
-import CountersignSchemes
 import CountersignSeal
 import CountersignWire
 
 /// A device's two key pairs, made once and kept for all of its sessions: one signs, the other agrees.
 package final class DeviceKeys: Sendable {
-    /// Both as PKCS #8, for the vault.
-    let signingPKCS8: Secret
-    let agreementPKCS8: Secret
-    let agreement: AgreementKey
-    private let signing: PrivateKey
-    private let signingPoint: P256Point
+    /// The half that signs.
+    enum Signing: Sendable {
+        /// Here, and as PKCS #8 for the vault.
+        case held(DeviceSigningKey, Secret)
+        /// Elsewhere, where somebody has to be present. This is its public half.
+        case bound(P256Point)
+    }
 
-    /// New ones.
+    let signing: Signing
+    let agreement: AgreementKey
+    /// PKCS #8, for the vault.
+    let agreementPKCS8: Secret
+
+    /// New ones, both held.
     convenience init() throws(ClientProblem) {
-        try self.init(signing: DeviceKeys.newKey(), agreement: DeviceKeys.newKey())
+        let key = try DeviceKeys.newKey()
+        try self.init(signing: .held(DeviceSigningKey(pkcs8: key), key), agreement: DeviceKeys.newKey())
+    }
+
+    init(signing: Signing, agreement: Secret) throws(ClientProblem) {
+        self.signing = signing
+        agreementPKCS8 = agreement
+        do {
+            self.agreement = try AgreementKey(pkcs8: agreement)
+        } catch {
+            throw .machine("the device's keys: expected \(error.expected)")
+        }
     }
 
     private static func newKey() throws(ClientProblem) -> Secret {
@@ -22,44 +38,42 @@ package final class DeviceKeys: Sendable {
         return key
     }
 
-    /// From the vault.
-    init(signing: Secret, agreement: Secret) throws(ClientProblem) {
-        signingPKCS8 = signing
-        agreementPKCS8 = agreement
-        do {
-            self.signing = try PrivateKey(p256PKCS8: signing)
-            self.agreement = try AgreementKey(pkcs8: agreement)
-        } catch {
-            throw .machine("the device's keys: expected \(error.expected)")
+    var signingPoint: P256Point {
+        switch signing {
+        case .held(let key, _): key.point
+        case .bound(let point): point
         }
-        guard let point = P256Point(subjectPublicKeyInfo: self.signing.publicKey.der) else {
-            throw .machine("the device's keys: expected a key on P-256")
-        }
-        signingPoint = point
     }
+
+    /// Names the signing key wherever it is kept: 32 hexadecimal digits of its public half's SHA-256.
+    package var name: String {
+        let digest = SHA256.digest(signingPoint.bytes.span)
+        return Hex.encode(digest.span.extracting(0..<16))
+    }
+
+    /// Whether a signature needs somebody present.
+    package var isBoundToPresence: Bool { if case .bound = signing { true } else { false } }
 
     /// The device as logins present it.
     func device(_ kind: Device.Class, _ name: Device.Name) -> Device {
         Device(signingKey: signingPoint, agreementKey: agreement.publicPoint, kind: kind, name: name)
     }
 
-    /// `r ‖ s`, 64 bytes.
-    func sign(_ transcript: [UInt8]) throws(ClientProblem) -> [UInt8] {
-        guard let signature = signing.sign(transcript.span) else { throw .machine("the device's key does not sign") }
-        return signature
+    /// The same, whose signing key is no longer here.
+    func withoutSigningKey() throws(ClientProblem) -> DeviceKeys {
+        try DeviceKeys(signing: .bound(signingPoint), agreement: agreementPKCS8)
     }
+}
 
-    /// Adds the device's signature to a draft that the session `keyID` has signed.
-    func sign(_ draft: inout Draft, keyID: KeyID, at time: Int64) throws(ClientProblem) {
-        do {
-            try MessageSignatures().addDeviceSignature(to: &draft, keyID: keyID, at: time) { (text) throws(Refusal) in
-                guard let signature = signing.sign(text.span) else {
-                    throw Refusal(.malformed, "the device's key does not sign")
-                }
-                return signature
-            }
-        } catch {
-            throw .incomplete("the request cannot be signed: \(error.detail)")
+extension Surroundings {
+    /// Who signs for the device. Throws ``ClientProblem/presenceNeeded`` where that takes somebody who is not there, and says so.
+    func signer(_ keys: DeviceKeys) throws(ClientProblem) -> any DeviceSigner {
+        switch keys.signing {
+        case .held(let key, _): return key
+        case .bound(let point):
+            if let signer, signer.point == point { return signer }
+            keeper.announce(.locked(.presence))
+            throw .presenceNeeded
         }
     }
 }

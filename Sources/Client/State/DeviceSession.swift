@@ -11,12 +11,15 @@ package struct DeviceSession: Sendable {
     package struct Epoch: Sendable {
         package let number: UInt32
         let root: SessionRoot
+        /// What requests are signed with, and answers to them: derived once, not for each.
+        let requestKey: SigningKey
         /// When its token runs out, as far as is known here: whole Unix seconds.
         package var expires: Int64
 
         init(number: UInt32, root: SessionRoot, expires: Int64) {
             self.number = number
             self.root = root
+            requestKey = SigningKey(root.requestKey)
             self.expires = expires
         }
     }
@@ -52,14 +55,14 @@ package struct DeviceSession: Sendable {
 
     func token(of epoch: Epoch) -> SessionToken { SessionToken(id: id, epoch: epoch.number) }
 
-    func signer(of epoch: Epoch, release: KeyID) -> Credentials {
-        Credentials(token(of: epoch), key: SigningKey(epoch.root.requestKey), release: release)
+    func credentials(of epoch: Epoch, release: KeyID) -> Credentials {
+        Credentials(token(of: epoch), key: epoch.requestKey, release: release)
     }
 
     /// The keys that may sign an answer to this session.
     func keys() -> [KeyID: SigningKey] {
-        var keys = [KeyID(token(of: current)): SigningKey(current.root.requestKey)]
-        if let successor { keys[KeyID(token(of: successor))] = SigningKey(successor.root.requestKey) }
+        var keys = [KeyID(token(of: current)): current.requestKey]
+        if let successor { keys[KeyID(token(of: successor))] = successor.requestKey }
         return keys
     }
 

@@ -100,6 +100,11 @@ package final class StateKeeper: Sendable {
     /// A step could not be taken for what is not the state's doing.
     func announce(_ standing: Standing) { announcer.tell(standing) }
 
+    /// What was in the way is not any more.
+    func announceKnown() {
+        if let known = known.withLock({ $0 }) { announcer.tell(Standing(known.state)) }
+    }
+
     private func read() throws(ClientProblem) -> Kept {
         do throws(VaultProblem) {
             let reading = vault.read(name)

@@ -62,7 +62,7 @@ struct Composition {
                 observe(verdict)
             }
             do throws(TransportError) {
-                return try HTTPTransport(trust: trust, options: options)
+                return try PlatformTransport(trust: trust, options: options)
             } catch {
                 throw ClientError(error)
             }

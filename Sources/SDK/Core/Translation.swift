@@ -16,6 +16,8 @@ extension ClientError {
             case .unreachable(let problem), .outcomeUnknown(let problem), .brokenOff(let problem):
                 ClientError(problem)
             case .cancelled: .cancelled
+            case .presenceNeeded: .presenceNeeded
+            case .bodyUsedUp: .bodyUsedUp
             case .notGenuine(let detail): .notGenuine(detail)
             case .notUnderstood(let detail): .notUnderstood(detail)
             case .incomplete(let detail): .misuse(detail)

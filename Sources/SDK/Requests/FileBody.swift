@@ -1,9 +1,9 @@
 import CountersignTransport
 
-#if canImport(Glibc)
-    import Glibc
-#else
+#if canImport(Darwin)
     import Darwin
+#else
+    import Glibc
 #endif
 
 /// A file as a request's body: a few pieces of it are in memory at a time.
@@ -17,8 +17,10 @@ struct FileBody: AsyncSequence, Sendable {
 
     /// As a body that can be sent again. Throws where it cannot be read.
     func body() throws(ClientError) -> ReplayableBody {
+        let file = open(path, O_RDONLY | O_CLOEXEC)
+        defer { if file >= 0 { close(file) } }
         var status = stat()
-        guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+        guard file >= 0, fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
             throw .misuse("file `\(path)`: cannot be read, or is no file")
         }
         return ReplayableBody(.bytes(Int(status.st_size))) { self }

@@ -1,10 +1,10 @@
 import CountersignSeal
 import CountersignWire
 
-#if canImport(Glibc)
-    import Glibc
-#else
+#if canImport(Darwin)
     import Darwin
+#else
+    import Glibc
 #endif
 
 /// A file beside the one that is wanted, which takes its name once it is whole.

@@ -77,11 +77,22 @@ struct BaseURL: Sendable {
         guard target.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
             throw .misuse("path `\(bare(target))`: expected visible ASCII; encode the rest as %XX")
         }
-        guard !target.contains("#") else { throw .misuse("path `\(bare(target))`: a fragment is not sent") }
-        let path = target.prefix { $0 != "?" }.lowercased().replacing("%2e", with: ".")
-        for segment in path.split(separator: "/") where segment == "." || segment == ".." {
+        guard !target.utf8.contains(UInt8(ascii: "#")) else {
+            throw .misuse("path `\(bare(target))`: a fragment is not sent")
+        }
+        let path = target.utf8.prefix { $0 != UInt8(ascii: "?") }
+        for segment in path.split(separator: UInt8(ascii: "/")) where isDots(segment) {
             throw .misuse("path `\(bare(target))`: has a segment `\(segment)`")
         }
+    }
+
+    /// `.` and `..`, in all their spellings.
+    private static func isDots(_ segment: Substring.UTF8View) -> Bool {
+        guard segment.count <= 6, segment.first == UInt8(ascii: ".") || segment.first == UInt8(ascii: "%") else {
+            return false
+        }
+        let plain = Substring(segment).lowercased().replacing("%2e", with: ".")
+        return plain == "." || plain == ".."
     }
 
     /// Without the query, which may hold what no message should.

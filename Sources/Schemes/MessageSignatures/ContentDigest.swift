@@ -44,6 +44,11 @@ struct ContentDigest {
     /// The field's value for a body: sha-256.
     static func value(for body: borrowing Span<UInt8>) -> String {
         let digest = SHA256.digest(body)
-        return "sha-256=:\(Base64.encode(digest.span, .standard)):"
+        return value(sha256: digest.span)
+    }
+
+    /// The same from the digest.
+    static func value(sha256 digest: borrowing Span<UInt8>) -> String {
+        "sha-256=:\(Base64.encode(digest, .standard)):"
     }
 }

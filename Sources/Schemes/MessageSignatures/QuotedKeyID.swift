@@ -24,5 +24,11 @@ extension KeyID {
     }
 
     /// To stand between the quotes.
-    var quotable: String { description.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"") }
+    var quotable: String {
+        let text = description
+        func isSpecial(_ byte: UInt8) -> Bool { byte == UInt8(ascii: "\\") || byte == UInt8(ascii: "\"") }
+        guard text.utf8.contains(where: isSpecial) else { return text }
+        return String(
+            decoding: text.utf8.flatMap { isSpecial($0) ? [UInt8(ascii: "\\"), $0] : [$0] }, as: UTF8.self)
+    }
 }

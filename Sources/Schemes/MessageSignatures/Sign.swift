@@ -5,7 +5,11 @@ extension MessageSignatures {
     /// Covers everything that reaches the other end: what proxies add or change on the way is left out.
     package func sign(_ draft: inout Draft, as credentials: Credentials, at: Int64, nonce: String) throws(Refusal) {
         draft.set("Countersign-Release", (credentials.release ?? credentials.keyID).description)
-        if !draft.body.isEmpty { draft.set("Content-Digest", ContentDigest.value(for: draft.body.span)) }
+        if let streamed = draft.streamed {
+            draft.set("Content-Digest", ContentDigest.value(sha256: streamed.digest.span))
+        } else if !draft.body.isEmpty {
+            draft.set("Content-Digest", ContentDigest.value(for: draft.body.span))
+        }
         let algorithm = credentials.key.algorithm.rawValue
         var names = ["@method", "@authority", "@path", "@query"]
         for field in draft.fields {

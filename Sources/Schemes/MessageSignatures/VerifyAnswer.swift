@@ -22,6 +22,24 @@ package struct VerifyAnswer: Sendable {
     package func callAsFunction(
         _ response: Response, to request: Request = Request(), bound binding: MessageSignatures.Binding = .request
     ) throws(Refusal) -> Finding {
+        switch try head(response, to: request, bound: binding) {
+        case .unsigned: return .unsigned
+        case .holds(let keyID, let expectation):
+            try expectation.check(response.message.body.span)
+            return .holds(keyID)
+        }
+    }
+
+    package enum HeadFinding: Sendable {
+        /// The same, once the body turns out to be what is expected of it: see ``BodyDigest``.
+        case holds(KeyID, BodyExpectation)
+        case unsigned
+    }
+
+    /// The same for an answer whose body is still to come.
+    package func head(
+        _ response: Response, to request: Request = Request(), bound binding: MessageSignatures.Binding = .request
+    ) throws(Refusal) -> HeadFinding {
         var workspace = Workspace()
         guard let claim = try MessageSignatures().claim(in: response, to: request, bound: binding, &workspace) else {
             return .unsigned
@@ -32,7 +50,6 @@ package struct VerifyAnswer: Sendable {
         guard claim.compare(with: key, workspace) == .equal else {
             throw Refusal(.badSignature, "the answer's signature does not hold")
         }
-        try claim.body.check(response.message.body.span)
-        return .holds(claim.keyID)
+        return .holds(claim.keyID, claim.body)
     }
 }

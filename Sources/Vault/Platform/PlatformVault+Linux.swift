@@ -16,7 +16,7 @@
         }
 
         package let vault: Vault
-        let store: any ItemStore
+        package let store: any ItemStore
         package let backEnd: BackEnd
         /// Those that come before it and why each was not taken, for people; empty where the choice was made earlier.
         package let passedOver: [(backEnd: BackEnd, reason: String)]

@@ -1,7 +1,7 @@
-#if canImport(Glibc)
-    import Glibc
-#else
+#if canImport(Darwin)
     import Darwin
+#else
+    import Glibc
 #endif
 
 /// A folder that its owner alone may enter.

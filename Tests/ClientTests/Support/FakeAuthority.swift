@@ -18,8 +18,8 @@ actor FakeAuthority {
     private var accounts: [String: (credential: [UInt8], record: RegistrationRecord)] = [:]
     private var pending: [[UInt8]: Pending] = [:]
     private(set) var session: FakeSession?
-    /// Whose it is.
-    private var account = ""
+    /// Those before it, which ended when it began.
+    private var former: [FakeSession] = []
     /// With which a password is set anew.
     let resetCode = "ABCD-EFGH-JKMN-PQRS-TVWX"
     /// Seconds since 1970, by the authority.
@@ -27,6 +27,10 @@ actor FakeAuthority {
     /// Of requests under a session that were let in.
     private(set) var accepted = 0
     private(set) var refreshes = 0
+    /// How often each wish was done that names itself, by its idempotency key; under "" those that do not.
+    private(set) var done: [String: Int] = [:]
+    /// In whose name each was done.
+    private(set) var doneFor: [String: String] = [:]
     private var transcripts: Set<[UInt8]> = []
     private var signatures: Set<[UInt8]> = []
 
@@ -47,6 +51,8 @@ actor FakeAuthority {
     enum Problem: Error { case broken }
 
     func advance(by seconds: Int64) { now += seconds }
+    /// The token is out, though it was given for longer.
+    func expire() { session?.expire() }
     func end(_ reason: String) { session?.ended = reason }
     /// As after a lost store: the offer that was made is not known any more.
     func loseSuccessor() { session?.successor = nil }
@@ -89,6 +95,15 @@ actor FakeAuthority {
             guard claim.compare(with: release, workspace) == .equal else { return try refuse("bad-signature", draft) }
             return try serve(path, draft)
         }
+        if let old = former.first(where: { $0.epoch(named: claim.keyID) != nil }),
+            let epoch = old.epoch(named: claim.keyID)
+        {
+            let key = old.key(of: epoch)
+            guard claim.compare(with: key, workspace) == .equal else { return try refuse("bad-signature", draft) }
+            return try reply(
+                401, ["code": "session-ended", "reason": .string(old.ended ?? "replaced"), "at": .integer(now)], draft,
+                Credentials(keyID: claim.keyID, key: key))
+        }
         guard let session, let epoch = session.epoch(named: claim.keyID) else {
             return try refuse("unknown-key", draft)
         }
@@ -101,15 +116,41 @@ actor FakeAuthority {
         }
         self.session?.use(epoch, at: now)
         if self.session?.isOver(epoch, at: now) != false { return try refuse("token-expired", draft, signer) }
+        if path == "/pay", try !isSigned(draft, by: session.device) {
+            return try refuse("device-unsigned", draft, signer)
+        }
         accepted += 1
+        if draft.method != "GET", isNew(draft) { work(draft, session) }
         if path.hasSuffix("/logout") { self.session?.ended = "signed-out" }
         if path.hasSuffix("/session") { return try reply(200, describe(session), draft, signer) }
         return try reply(200, ["ok": true, "method": .string(draft.method)], draft, signer)
     }
 
+    /// Whether the device itself has signed it, beside its session.
+    private func isSigned(_ draft: Draft, by device: Device) throws -> Bool {
+        let request = draft.request()
+        var workspace = Workspace()
+        guard let first = try MessageSignatures().claim(in: request, &workspace),
+            let second = try MessageSignatures().deviceClaim(in: request, over: first.label, &workspace)
+        else { return false }
+        try MessageSignatures().spell(second, request, &workspace)
+        return second.compare(with: SigningKey(try device.signingKey.verifyingKey()), workspace) == .equal
+    }
+
+    private func wish(_ draft: Draft) -> String {
+        draft.fields.first { $0.name == "Idempotency-Key" }.map { String(decoding: $0.value, as: UTF8.self) } ?? ""
+    }
+
+    private func isNew(_ draft: Draft) -> Bool { done[wish(draft)] == nil || wish(draft).isEmpty }
+
+    private func work(_ draft: Draft, _ session: FakeSession) {
+        done[wish(draft), default: 0] += 1
+        doneFor[wish(draft)] = session.account
+    }
+
     private func describe(_ session: FakeSession) -> JSONValue {
         [
-            "account": .string(account), "session": .string(session.id.description), "created": .integer(now),
+            "account": .string(session.account), "session": .string(session.id.description), "created": .integer(now),
             "used": .integer(now), "expires": .integer(session.expires), "idle": .integer(now + 90 * 86_400),
             "device": [
                 "class": .string(session.device.kind.rawValue), "name": .string(session.device.name.description),
@@ -200,9 +241,13 @@ actor FakeAuthority {
         guard sum.indices.map({ sum[$0] }) == mac,
             device.signingKey.verify(signature.span, of: transcript.span) == .equal
         else { return try refuse("wrong-credentials", draft) }
-        let session = try FakeSession(root: keys.root, device: device, at: now)
+        let session = try FakeSession(
+            root: keys.root, device: device, account: start.binding.account.description, at: now)
+        if var old = self.session {
+            old.ended = old.ended ?? "replaced"
+            former.append(old)
+        }
         self.session = session
-        account = start.binding.account.description
         return try reply(
             200,
             [
@@ -216,6 +261,11 @@ actor FakeAuthority {
         _ draft: Draft, token text: String, attempt: [UInt8], mac: [UInt8], signature: [UInt8], time: JSONDocument
     ) throws -> Response {
         let sent = Array(text.utf8)
+        if let token = SessionToken(sent.span), let old = former.first(where: { $0.id == token.id }) {
+            return try reply(
+                401, ["code": "session-ended", "reason": .string(old.ended ?? "replaced"), "at": .integer(now)], draft,
+                nil)
+        }
         guard var session, let token = SessionToken(sent.span), token.id == session.id,
             let value = time.root["time"], let seconds = time.integer(value, in: 0...Int.max)
         else { return try refuse("unknown-key", draft) }

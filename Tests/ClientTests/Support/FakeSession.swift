@@ -14,6 +14,7 @@ struct FakeSession {
 
     let id: SessionID
     let device: Device
+    let account: String
     private(set) var epoch: UInt32 = 0
     private var root: SessionRoot
     private var previousRoot: SessionRoot?
@@ -27,15 +28,18 @@ struct FakeSession {
     private var began: Int64
     var ended: String?
 
-    init(root: SessionRoot, device: Device, at now: Int64) throws {
+    init(root: SessionRoot, device: Device, account: String, at now: Int64) throws {
         let bytes = SystemRandom().bytes(SessionID.count)
         guard let id = SessionID(bytes.span) else { throw FakeAuthority.Problem.broken }
         self.id = id
         self.root = root
         self.device = device
+        self.account = account
         began = now
         expires = now + FakeSession.lifetime
     }
+
+    mutating func expire() { expires = 0 }
 
     func isOver(_ epoch: UInt32, at now: Int64) -> Bool {
         now >= expires || (epoch < self.epoch && now > began + 30)

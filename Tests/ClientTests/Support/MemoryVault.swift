@@ -21,7 +21,10 @@ final class MemoryVault: ItemStore {
     deinit { folder.remove() }
 
     /// What a client is given. Its locks are files, as everywhere.
-    var vault: Vault { Vault(self, locks: VaultLocks(folder: folder.path)) }
+    var vault: Vault { vault(self) }
+
+    /// The same over what stands between.
+    func vault(_ store: any ItemStore) -> Vault { Vault(store, locks: VaultLocks(folder: folder.path)) }
 
     /// From then on no write comes about.
     func failAfter(writes: Int) { held.withLock { $0.writesLeft = writes } }

@@ -1,0 +1,57 @@
+// Signs what Alamofire sends, and pins its servers. Written for Alamofire 5.10. Compiled here against declarations of our own, and never
+// run: Alamofire is not there where this package is tested.
+//
+//     let session = Session(
+//         interceptor: CountersignInterceptor(client: client),
+//         serverTrustManager: ServerTrustManager(evaluators: ["api.example.com": CountersignEvaluator(trust: trust)]))
+import Alamofire
+import Countersign
+import Foundation
+import Security
+
+/// Each request leaves with its own signature and nonce: Alamofire asks again for each attempt, so that none is sent twice.
+struct CountersignInterceptor: RequestInterceptor {
+    let client: Client
+
+    func adapt(
+        _ urlRequest: URLRequest, for session: Session,
+        completion: @escaping @Sendable (Result<URLRequest, any Error>) -> Void
+    ) {
+        Task {
+            do {
+                completion(.success(try await client.signed(urlRequest)))
+            } catch {
+                completion(.failure(error))
+            }
+        }
+    }
+
+    /// A token that ran out is renewed, and the request is sent once more, signed anew. Of other failures nobody knows whether the request was
+    /// received: it goes again only where that does no harm.
+    func retry(
+        _ request: Request, for session: Session, dueTo error: any Error,
+        completion: @escaping @Sendable (RetryResult) -> Void
+    ) {
+        guard request.retryCount == 0, request.response?.statusCode == 401 else { return completion(.doNotRetry) }
+        Task {
+            do {
+                try await client.confirmSession()
+                completion(.retry)
+            } catch {
+                completion(.doNotRetryWithError(error))
+            }
+        }
+    }
+}
+
+/// The client's rules for servers, for Alamofire's own connections.
+struct CountersignEvaluator: ServerTrustEvaluating {
+    private let pinning: PinningDelegate
+
+    init(trust: Trust) { pinning = PinningDelegate(trust: trust) }
+
+    func evaluate(_ trust: SecTrust, forHost host: String) throws {
+        guard let verdict = pinning.judge(trust, for: host) else { throw TransportError(.hostNotFound, .notSent) }
+        guard verdict.isAccepted else { throw verdict }
+    }
+}

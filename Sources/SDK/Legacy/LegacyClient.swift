@@ -1,0 +1,55 @@
+import CountersignClient
+import CountersignSeal
+import CountersignTransport
+import CountersignTrust
+import CountersignVault
+
+/// An app's way to a server that is **not Countersign's yet**: signs requests by the scheme that it speaks, signs users in by its login, and
+/// renews their token unseen. For a team that changes the app first, and the server later; the same client then goes on at a gateway
+/// that serves the scheme, until ``Client`` takes its place.
+///
+/// ```swift
+/// let client = try LegacyClient(
+///     scheme: .formMD5(appID: "…", privateKey: "…", platform: "ios", version: "3.1"),
+///     baseURL: "https://api.example.com", login: LegacyLogin(.md5Salt("…")), vault: .platform,
+///     trust: [.host("api.example.com", pins: ["sha256/…"], backups: ["sha256/…"])])
+/// try await client.logIn("anna", password)
+/// let (data, response) = try await client.data(for: APIRequest("/orders"))
+/// ```
+///
+/// Nothing that such a server answers is signed. Only TLS speaks for it, and where no certificate is pinned, whoever any authority of the
+/// machine's vouches for can end a session, stop the app by asking for an update, or have a request sent a second time by saying that its
+/// token ran out. ``Client`` believes none of that without a signature.
+public final class LegacyClient: Sendable {
+    let base: BaseURL
+    let options: LegacyOptions
+    let account: LegacyAccount
+    let calls: LegacyCalls
+    private let shown: Broadcast<ClientState>
+
+    /// Opens nothing, and sends nothing: the vault is read at the first call.
+    /// - Parameters:
+    ///   - scheme: how requests are signed.
+    ///   - baseURL: `https://HOST`, with a port and a path where need be.
+    ///   - login: how users sign in; nil where they do not, or where the app hands over what they have (``adopt(_:)``).
+    ///   - vault: where the session is kept.
+    ///   - trust: whom to take for the server.
+    ///   - options: everything else.
+    public init(
+        scheme: LegacyScheme, baseURL: String, login: LegacyLogin? = nil, vault: VaultPlace, trust: Trust,
+        options: LegacyOptions = LegacyOptions()
+    ) throws(ClientError) {
+        let parts = try LegacyComposition(scheme, baseURL, login, vault, trust, options)
+        (base, account, shown) = (parts.base, parts.account, parts.states)
+        self.options = options
+        calls = LegacyCalls(account)
+    }
+
+    deinit { shown.finish() }
+
+    /// What to show now.
+    public var state: ClientState { shown.latest ?? .unavailable }
+
+    /// What to show, from now on: the current state first, then each change. For any number of listeners. Ends when the client does.
+    public var states: AsyncStream<ClientState> { shown.stream() }
+}

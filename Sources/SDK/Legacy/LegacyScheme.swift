@@ -1,0 +1,68 @@
+import CountersignClient
+import CountersignSchemes
+import CountersignSeal
+
+/// How a server that is not Countersign's yet wants requests signed. Source: docs/protocol.md, where each has its section, and its flaws.
+///
+/// The secrets are in the app's binary: whoever takes that apart has them. None of these schemes signs an answer.
+public struct LegacyScheme: Sendable {
+    let signing: LegacySigning
+    /// Where a request of this scheme bears its token, as its clients in the field do.
+    let tokens: LegacyOptions.TokenPlace
+
+    /// Not at all: for servers where the token is everything.
+    public static let unsigned = LegacyScheme(signing: .none, tokens: .authorizationField)
+
+    /// Form parameters under an MD5: L1. Signs GET and HEAD by their query, POST by its form body, and nothing else.
+    /// - Parameters:
+    ///   - appID: `app_id`: 1 to 64 visible ASCII characters.
+    ///   - privateKey: `private_key`, as text.
+    ///   - platform: `plat`: `ios`, `android`…
+    ///   - version: `ver`: the app's.
+    ///   - zone: seconds east of UTC of the wall clock that is sent.
+    public static func formMD5(
+        appID: String, privateKey: String, platform: String, version: String, zone: Int = 0
+    ) throws(ClientError) -> LegacyScheme {
+        var credentials = try credentials("form-md5: app id", appID, privateKey)
+        guard !platform.isEmpty, !version.isEmpty else {
+            throw .misuse("form-md5: expected a platform and a version")
+        }
+        guard abs(zone) <= LegacyScheme.mostZone else {
+            throw .misuse("form-md5: zone: expected seconds east of UTC, 18 hours at most")
+        }
+        (credentials.platform, credentials.version, credentials.timezoneOffset) = (platform, version, zone)
+        return LegacyScheme(signing: .scheme(FormMD5(), credentials), tokens: .formParameters)
+    }
+
+    /// HMAC-SHA256 over the parameters of query or form, with a timestamp that is signed: L2. Any other body goes with its MD5.
+    public static func authV1(key: String, secret: String) throws(ClientError) -> LegacyScheme {
+        try hmac(AuthV1(), "auth-v1: key", key, secret)
+    }
+
+    /// The same with `auth_version=2`, whose timestamp nothing signs: L3.
+    public static func authV2(clientID: String, secret: String) throws(ClientError) -> LegacyScheme {
+        try hmac(AuthV2(), "auth-v2: client id", clientID, secret)
+    }
+
+    /// HMAC-SHA256 in fields of its own, over the members of a JSON body: L4. Signs no other bodies.
+    public static func authV4(clientID: String, secret: String) throws(ClientError) -> LegacyScheme {
+        try hmac(AuthV4(), "auth-v4: client id", clientID, secret)
+    }
+
+    /// No zone is farther from UTC.
+    static let mostZone = 18 * 3600
+
+    private static func hmac(
+        _ scheme: some Scheme, _ what: String, _ id: String, _ secret: String
+    ) throws(ClientError) -> LegacyScheme {
+        LegacyScheme(signing: .scheme(scheme, try credentials(what, id, secret)), tokens: .authorizationField)
+    }
+
+    private static func credentials(
+        _ what: String, _ id: String, _ secret: String
+    ) throws(ClientError) -> Credentials {
+        guard let keyID = KeyID(id) else { throw .misuse("\(what): expected 1 to 64 visible ASCII characters") }
+        guard !secret.isEmpty else { throw .misuse("\(what): expected a secret") }
+        return Credentials(keyID: keyID, key: SigningKey(Secret(copying: Array(secret.utf8).span)))
+    }
+}

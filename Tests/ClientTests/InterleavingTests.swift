@@ -1,0 +1,291 @@
+import CountersignWire
+import Foundation
+import Synchronization
+import Testing
+
+@testable import CountersignClient
+
+/// Two processes on one vault, each killed now and then between any two of its steps, that call, refresh, sign in and sign out across each
+/// other's steps. Whatever comes of it: nothing is done twice, or in another's name; nobody is brought back, and nobody signed out
+/// without a cause; and the next call on a quiet way says what is so. `COUNTERSIGN_SEED` runs one history again,
+/// `COUNTERSIGN_LONG=1` runs more of them.
+@Suite struct InterleavingTests {
+    @Test func noInterleavingBreaksWhatHolds() async throws {
+        let environment = ProcessInfo.processInfo.environment
+        let given = environment["COUNTERSIGN_SEED"].flatMap(UInt64.init)
+        let count = environment["COUNTERSIGN_LONG"] == "1" ? 200 : 24
+        let seeds = given.map { [$0] } ?? (0..<count).map { _ in UInt64.random(in: 0...UInt64.max) }
+        var tally: [String: Int] = [:]
+        for seed in seeds {
+            let history = try await Interleaving(seed)
+            try await history.run(steps: 25)
+            tally.merge(history.tally) { $0 + $1 }
+        }
+        print(
+            "interleavings: \(tally.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }.joined(separator: ", "))"
+        )
+        guard given == nil else { return }
+        // Each of them came about.
+        for event in [
+            "called", "signed in", "signed out", "forgotten", "killed", "killed at a write", "lost", "revoked",
+            "refreshed",
+            "signed out in between", "signed in in between", "forgotten in between", "called in between",
+        ] { #expect(tally[event, default: 0] > 0, "\(event)") }
+    }
+}
+
+private final class Interleaving: Sendable {
+    private struct Actors {
+        var worlds: [FakeWorld]
+        var processes: [FakeProcess]
+        var spawned: [Task<Void, Never>] = []
+        var tally: [String: Int] = [:]
+        /// Sessions that were signed out or forgotten here.
+        var gone: Set<SessionID> = []
+        /// How far each session has been seen to be.
+        var epochs: [SessionID: UInt32] = [:]
+        /// Something happened since the last login that may end a session.
+        var mayBeOver = true
+        var marks = 0
+        var random: Steps
+    }
+
+    let seed: UInt64
+    private let origin: FakeWorld
+    private let actors: Mutex<Actors>
+
+    var tally: [String: Int] { actors.withLock { $0.tally } }
+
+    init(_ seed: UInt64) async throws {
+        self.seed = seed
+        origin = try await FakeWorld()
+        try await origin.signUp("alice")
+        try await origin.signUp("bob")
+        let processes = [FakeProcess(0), FakeProcess(1)]
+        actors = Mutex(
+            Actors(worlds: try processes.map(origin.mortal), processes: processes, random: Steps(state: seed)))
+        try await signIn(0, "signed in")
+    }
+
+    func run(steps: Int) async throws {
+        for number in 1...steps { try await step("step \(number) of seed \(seed)") }
+        let refreshes = await origin.authority.refreshes
+        count("refreshed", refreshes)
+    }
+
+    // MARK: - A step
+
+    private func step(_ place: String) async throws {
+        let who = pick(0...1)
+        if pick(0...2) == 0 { await origin.pass(pick(0...3) == 0 ? 31 : FakeSession.lifetime) }
+        if pick(0...5) == 0 { origin.time.set(by: Int64(pick(-90_000...90_000))) }
+        for _ in 0..<pick(0...3) { await planEvent() }
+        if pick(0...4) == 0 {
+            actors.withLock { $0.processes[who] }.kill(pick(0...1) == 0 ? .before : .after, write: pick(0...2))
+            count("killed at a write")
+        }
+        await act(who)
+        for task in actors.withLock({ actors in
+            defer { actors.spawned = [] }
+            return actors.spawned
+        }) { await task.value }
+        await origin.network.calm()
+        try revive()
+        try await check(place)
+    }
+
+    /// Whatever comes of it.
+    private func act(_ who: Int) async {
+        let isSignedIn = (try? origin.state.login) != nil
+        switch pick(isSignedIn ? 0...15 : 15...15) {
+        case 0...10: await call(who, "called", .alone)
+        case 11, 12:
+            // Two at once of one process, and one of the other.
+            let others = [who, 1 - who].map { who in Task { await self.call(who, "called") } }
+            await call(who, "called")
+            for other in others { await other.value }
+        case 13: await signOut(who, "signed out")
+        case 14: forget(who, "forgotten")
+        default: try? await signIn(who, "signed in")
+        }
+    }
+
+    private func planEvent() async {
+        let path = ["/token", "/token", "/orders", "/login/finish", "/logout"][pick(0...4)]
+        let event: FakeNetwork.Mischief =
+            switch pick(0...9) {
+            case 0: .lost
+            case 1: .notSent
+            case 2: .doubled
+            case 3...7:
+                pick(0...1) == 0
+                    ? .before { try await self.interfere() } : .meanwhile { try await self.interfere() }
+            default:
+                pick(0...1) == 0 ? .before { try self.killOne() } : .meanwhile { try self.killOne() }
+            }
+        if case .lost = event { count("lost") }
+        await origin.network.plan(event, at: path)
+    }
+
+    /// While a request of one process is on its way the other one does something, all of it.
+    private func interfere() async throws {
+        let who = pick(0...1)
+        switch pick(0...5) {
+        case 0: spawn { await self.signOut(who, "signed out in between") }
+        case 1: forget(who, "forgotten in between")
+        case 2: spawn { try? await self.signIn(who, "signed in in between") }
+        case 3:
+            await origin.authority.end("revoked")
+            mark("revoked")
+        default: spawn { await self.call(who, "called in between") }
+        }
+    }
+
+    /// What may wait for the refresh that is kept up here is not waited for.
+    private func spawn(_ body: @escaping @Sendable () async -> Void) {
+        let task = Task { await body() }
+        actors.withLock { $0.spawned.append(task) }
+    }
+
+    private func killOne() throws {
+        let process = actors.withLock { $0.processes }[pick(0...1)]
+        process.kill()
+        count("killed")
+        throw TransportProblem(.notKnown, "the process was killed")
+    }
+
+    private func revive() throws {
+        for (number, process) in actors.withLock({ $0.processes }).enumerated() {
+            process.spare()
+            guard process.isOver else { continue }
+            let fresh = FakeProcess(number)
+            let world = try origin.mortal(fresh)
+            actors.withLock { actors in
+                actors.processes[number] = fresh
+                actors.worlds[number] = world
+            }
+        }
+    }
+
+    // MARK: - What processes do
+
+    private func world(_ who: Int) -> FakeWorld { actors.withLock { $0.worlds[who] } }
+
+    /// Whether another one may sign in between the look at who is signed in and the call.
+    private enum Company { case alone, others }
+
+    private func call(_ who: Int, _ event: String, _ company: Company = .others) async {
+        let world = world(who)
+        count(event)
+        let account = (try? world.keeper.state().login ?? world.keeper.look().login)?.account.description
+        var draft = world.draft("POST")
+        let wish = "wish-\(UInt64.random(in: 0...UInt64.max))"
+        draft.set("Idempotency-Key", wish)
+        let answered = try? await world.calls.send(draft)
+        let doneFor = await origin.authority.doneFor[wish]
+        #expect(doneFor == nil || doneFor == account || company == .others, "seed \(seed): done in another's name")
+        if let answered, answered.response.status == 200, !world.isReplay(answered) {
+            #expect(await origin.authority.done[wish] == 1, "seed \(seed)")
+        }
+    }
+
+    private func signOut(_ who: Int, _ event: String) async {
+        let world = world(who)
+        let before = try? world.keeper.look().login?.id
+        mark(event)
+        // It may have met a session that began meanwhile.
+        defer { mark() }
+        guard case .signedOut? = try? await LogOut(world.installation, world.surroundings)() else { return }
+        if let before { actors.withLock { _ = $0.gone.insert(before) } }
+    }
+
+    private func forget(_ who: Int, _ event: String) {
+        let world = world(who)
+        let before = try? world.keeper.look().login?.id
+        mark(event)
+        defer { mark() }
+        guard (try? LogOut(world.installation, world.surroundings).forgetHere()) != nil, let before else { return }
+        actors.withLock { _ = $0.gone.insert(before) }
+    }
+
+    private func signIn(_ who: Int, _ event: String) async throws {
+        count(event)
+        let before = actors.withLock { actors in
+            actors.mayBeOver = true
+            return actors.marks
+        }
+        try await world(who).logIn(pick(0...2) == 0 ? "bob" : "alice")
+        actors.withLock { $0.mayBeOver = $0.marks != before }
+    }
+
+    // MARK: - What holds
+
+    private func check(_ place: String) async throws {
+        let authority = origin.authority
+        #expect(await authority.session?.ended != "reused", "\(place)")
+        let (done, wishes) = (await authority.done, await authority.done.count)
+        #expect(done[""] == nil && done.values.allSatisfy { $0 == 1 }, "\(place): \(wishes) wishes, one done twice")
+        if let login = try origin.state.login { try see(login, place) }
+        for who in [0, 1] { try await checkCall(of: who, place) }
+    }
+
+    /// What a call on a quiet way says is so, as far as its process can know: what another one did is found where a call is refused.
+    private func checkCall(of who: Int, _ place: String) async throws {
+        let world = world(who)
+        let known = try world.keeper.state().login
+        let kept = try origin.state.login
+        let login = known ?? kept
+        let session = await origin.authority.session
+        let isCurrent = login != nil && session?.id == login?.id && session?.ended == nil
+        do {
+            let answered = try await world.calls.send(world.draft())
+            let now = try world.keeper.state().login
+            #expect(answered.response.status == 200, "\(place): \(answered.notice?.code ?? "")")
+            #expect(now?.id == session?.id && now?.account == login?.account, "\(place): not the one who is signed in")
+        } catch {
+            switch error {
+            case .notSignedIn: #expect(kept == nil, "\(place)")
+            case .accountChanged: #expect(kept != nil && kept?.account != known?.account, "\(place)")
+            case .sessionEnded(let notice):
+                #expect(!isCurrent, "\(place): \(error)")
+                #expect(["replaced", "revoked", "signed-out"].contains(notice.reason), "\(place): \(notice)")
+            default: Issue.record("\(place): \(error)")
+            }
+            let mayBeOver = actors.withLock { $0.mayBeOver }
+            #expect(mayBeOver || session?.id != login?.id, "\(place): signed out without a cause")
+        }
+    }
+
+    private func see(_ login: SignedIn, _ place: String) throws {
+        guard case .device(let session) = login.session else { return }
+        actors.withLock { actors in
+            #expect(!actors.gone.contains(login.id), "\(place): brought back")
+            #expect(session.current.number >= actors.epochs[login.id, default: 0], "\(place): an epoch went back")
+            actors.epochs[login.id] = session.current.number
+        }
+    }
+
+    // MARK: - Chance
+
+    private func pick(_ range: ClosedRange<Int>) -> Int { actors.withLock { Int.random(in: range, using: &$0.random) } }
+
+    private func count(_ event: String, _ times: Int = 1) { actors.withLock { $0.tally[event, default: 0] += times } }
+
+    private func mark(_ event: String) {
+        count(event)
+        mark()
+    }
+
+    private func mark() {
+        actors.withLock { actors in
+            actors.mayBeOver = true
+            actors.marks += 1
+        }
+    }
+}
+
+extension FakeWorld {
+    fileprivate func isReplay(_ answered: SignedCalls.Answered) -> Bool {
+        answered.response.message.value(of: "countersign-replayed") != nil
+    }
+}

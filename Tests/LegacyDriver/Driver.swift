@@ -1,0 +1,128 @@
+import Countersign
+import CountersignWire
+import Foundation
+
+/// The client, and what it is told to do.
+struct Driver {
+    private let client: LegacyClient
+
+    init(_ options: Options) throws {
+        let scheme: LegacyScheme =
+            switch options["scheme"] {
+            case "form-md5":
+                try .formMD5(
+                    appID: options["id"], privateKey: options["secret"], platform: "ios", version: "2.0")
+            case "auth-v1": try .authV1(key: options["id"], secret: options["secret"])
+            case "auth-v2": try .authV2(clientID: options["id"], secret: options["secret"])
+            case "auth-v4": try .authV4(clientID: options["id"], secret: options["secret"])
+            default: .unsigned
+            }
+        let (salt, key) = (options["salt"], options["key"])
+        let rung: LegacyLogin.Rung =
+            switch options["rung"] {
+            case "plain-get": .plainGet
+            case "plain-post": .plainPost
+            case "base64": .base64
+            case "md5-salt": .md5Salt(salt)
+            case "hmac-md5": .hmacMD5(key: key)
+            case "hmac-md5-time": .hmacMD5Time(key: key)
+            default: .md5
+            }
+        var settings = LegacyOptions()
+        if options["remembers"] == "what-signs-in" { settings.remembers = .sessionAndWhatSignsInLikeThePassword }
+        if options["remembers"] == "nothing" { settings.remembers = .nothing }
+        client = try LegacyClient(
+            scheme: scheme, baseURL: options["url"],
+            login: LegacyLogin(rung, signing: options["scheme"] == "auth-v4" ? .none : .likeRequests),
+            vault: .folder(options["vault"]), trust: try Driver.trust(options), options: settings)
+    }
+
+    private static func trust(_ options: Options) throws -> Trust {
+        guard !options["pin"].isEmpty else { return Trust([], others: .system) }
+        let policy = try Policy.pins([options["pin"]], backups: [options["backup"]])
+        return Trust([Rule(try HostPattern("127.0.0.1"), policy)], others: .refused)
+    }
+
+    func carryOut(_ order: Order) async -> JSONValue {
+        var result: [(String, JSONValue)] = []
+        do throws(ClientError) {
+            result = try await done(order)
+        } catch {
+            result = [("error", .string(name(of: error)))]
+            if case .updateRequired(let url) = error { result.append(("url", .string(url ?? ""))) }
+        }
+        result.append(("state", .string(state)))
+        return .object(result)
+    }
+
+    private func done(_ order: Order) async throws(ClientError) -> [(String, JSONValue)] {
+        switch order["do"] {
+        case "logIn": try await client.logIn(order["name"], order["password"])
+        case "logOut": try await client.logOut()
+        case "resume": await client.resume()
+        case "adopt":
+            try await client.adopt(
+                LegacySessionRemains(
+                    account: order["name"], userID: Int64(order["user"]) ?? 0, token: order["token"],
+                    loginToken: order["loginToken"].isEmpty ? nil : order["loginToken"]))
+        case "signed":
+            let signed = try await client.signed(order.request)
+            return [
+                ("url", .string(signed.url)),
+                (
+                    "fields",
+                    .array(
+                        signed.fields.map { [.string($0.name), .string(String(decoding: $0.value, as: UTF8.self))] })
+                ),
+            ]
+        case "send": return try await sent(order)
+        default: break
+        }
+        return []
+    }
+
+    /// All at once; the answers' bodies, in any order.
+    private func sent(_ order: Order) async throws(ClientError) -> [(String, JSONValue)] {
+        let client = client
+        let request = order.request
+        let results = await withTaskGroup(of: Result<(Data, APIResponse), ClientError>.self) { group in
+            for _ in 0..<order.count {
+                group.addTask {
+                    do throws(ClientError) {
+                        return .success(try await client.data(for: request))
+                    } catch {
+                        return .failure(error)
+                    }
+                }
+            }
+            return await group.reduce(into: []) { $0.append($1) }
+        }
+        var bodies: [JSONValue] = []
+        for result in results { bodies.append(.string(String(decoding: try result.get().0, as: UTF8.self))) }
+        return [("bodies", .array(bodies))]
+    }
+
+    private func name(of error: ClientError) -> String {
+        switch error {
+        case .notSignedIn: "notSignedIn"
+        case .signedOut: "signedOut"
+        case .wrongCredentials: "wrongCredentials"
+        case .updateRequired: "updateRequired"
+        case .certificateNotPinned: "certificateNotPinned"
+        case .misuse: "misuse"
+        case .transport: "transport"
+        default: "\(error)"
+        }
+    }
+
+    private var state: String {
+        switch client.state {
+        case .signedOut(.nobody): "signed out: nobody"
+        case .signedOut(.ended(let end)): "signed out: \(end.how)"
+        case .active(let account): "active: \(account.name) \(account.session)"
+        case .locked: "locked"
+        case .unavailable: "unavailable"
+        case .updateRequired(let url): "update required: \(url ?? "")"
+        }
+    }
+}
