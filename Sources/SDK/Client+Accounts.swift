@@ -19,7 +19,7 @@ extension Client {
 
     private func register(_ name: String, _ password: String, _ code: Secret?) async throws(ClientError) {
         let (account, password) = (try Typed.account(name), try Typed.password(password))
-        try await core.step { (installation, way) async throws(ClientProblem) in
+        try await core.step(signer) { (installation, way) async throws(ClientProblem) in
             try await SignUp(installation, way)(account, password, resetCode: code)
         }
     }
@@ -31,6 +31,9 @@ extension Client {
         /// It is sent, over TLS and to a pinned certificate, where the app's policy allows it: for accounts that are still on
         /// their way from an older system. The session is of tokens that whoever reads them can use.
         case passwordIsSent
+
+        /// What a person reads who binds the device's key to his presence.
+        static let reason = "Sign in"
     }
 
     /// Signs somebody in on this device, in the place of who is signed in here. Computes a slow hash (19 MiB) by ``LogInMethod/opaque``.
@@ -40,16 +43,18 @@ extension Client {
     ) async throws(ClientError) -> Account {
         let account = try Typed.account(name)
         let device = try Typed.device(core.options.device)
+        let place: SigningKeyPlace = core.boundKey(LogInMethod.reason).map { .boundToPresence($0) } ?? .vault
         let signedIn: SignedIn
         switch method {
         case .opaque:
             let password = try Typed.password(password)
-            signedIn = try await core.step { (installation, way) async throws(ClientProblem) in
-                try await LogIn(installation, way)(account, password, on: device.kind, named: device.name)
+            signedIn = try await core.step(signer) { (installation, way) async throws(ClientProblem) in
+                try await LogIn(installation, way)(
+                    account, password, on: device.kind, named: device.name, keepingSigningKey: place)
             }
         case .passwordIsSent:
             let secret = Secret(copying: Array(password.utf8).span)
-            signedIn = try await core.step { (installation, way) async throws(ClientProblem) in
+            signedIn = try await core.step(signer) { (installation, way) async throws(ClientProblem) in
                 try await PasswordLogIn(installation, way)(account, secret, on: device.kind, named: device.name)
             }
         }
@@ -60,7 +65,7 @@ extension Client {
     /// login tells which of the two is the password. Computes two slow hashes.
     public func changePassword(from old: String, to new: String) async throws(ClientError) {
         let (old, new) = (try Typed.password(old), try Typed.password(new))
-        try await core.step { (installation, way) async throws(ClientProblem) in
+        try await core.step(signer) { (installation, way) async throws(ClientProblem) in
             try await ChangePassword(installation, way)(from: old, to: new)
         }
     }
@@ -68,7 +73,7 @@ extension Client {
     /// Ends the session, at the authority and here. Where the authority cannot be reached it throws and the session stays: one that
     /// only this device had forgotten would live on. ``forgetSession()`` forgets it all the same.
     public func logOut() async throws(ClientError) {
-        try await core.step { (installation, way) async throws(ClientProblem) in
+        try await core.step(signer) { (installation, way) async throws(ClientProblem) in
             _ = try await LogOut(installation, way)()
         }
     }
@@ -76,7 +81,7 @@ extension Client {
     /// Forgets the session on this device, and nowhere else: for a server that cannot be reached. It lives there until it is
     /// ended from another device, or runs out.
     public func forgetSession() async throws(ClientError) {
-        try await core.step { (installation, way) async throws(ClientProblem) in
+        try await core.step(signer) { (installation, way) async throws(ClientProblem) in
             try LogOut(installation, way).forgetHere()
         }
     }

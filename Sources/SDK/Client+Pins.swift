@@ -1,5 +1,6 @@
 import CountersignClient
 import CountersignTransport
+import CountersignTrust
 
 extension Client {
     /// Takes up a signed set of pins, as `countersign pins sign` makes it, and cuts every connection that was made under the old one.
@@ -15,5 +16,29 @@ extension Client {
         let version = try core.trust.takeUp(manifest, at: now)
         core.events.tell(.pinsReplaced(version: version))
         return version
+    }
+
+    /// Asks the server for the app's signed set of pins, and takes it up where it is newer. Returns the version that is in force from
+    /// now on; nil where the server has none that is newer. Who serves it does not matter: the offline key's signature counts.
+    @discardableResult
+    public func fetchPins() async throws(ClientError) -> Int? {
+        guard case .signed(let signers) = core.options.pinUpdates else {
+            throw .misuse("pins: ClientOptions.pinUpdates names nobody who may replace them")
+        }
+        let path = "\(core.options.routes)/pins/\(signers.app)"
+        let manifest: [UInt8]
+        do throws(TransportError) {
+            let answer = try await core.carrier.send(OutgoingRequest("GET", core.base.origin, path))
+            guard answer.status == 200 else { return nil }
+            manifest = try await answer.body.collect(upTo: SignedManifest.longest)
+        } catch {
+            throw ClientError(error)
+        }
+        do throws(ClientError) {
+            return try updatePins(manifest)
+        } catch {
+            guard case .manifest(.notNewer) = error else { throw error }
+            return nil
+        }
     }
 }

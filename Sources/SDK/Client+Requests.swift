@@ -17,7 +17,8 @@ extension Client {
         for request: APIRequest, progress: @escaping @Sendable (TransferProgress) -> Void = { _ in }
     ) async throws(ClientError) -> (Data, APIResponse) {
         let limit = core.options.largestAnswer
-        let answer = try await core.send(request, ClientCore.Manner(reading: .whole(limit: limit), progress: progress))
+        let manner = ClientCore.Manner(reading: .whole(limit: limit), signer: signer, progress: progress)
+        let answer = try await core.send(request, manner)
         return (Data(try await answer.body.collect(upTo: limit)), answer.response)
     }
 
@@ -49,7 +50,7 @@ extension Client {
     public func download(
         for request: APIRequest, progress: @escaping @Sendable (TransferProgress) -> Void = { _ in }
     ) async throws(ClientError) -> APIAnswer {
-        try await core.send(request, ClientCore.Manner(reading: .streamed, progress: progress))
+        try await core.send(request, ClientCore.Manner(reading: .streamed, signer: signer, progress: progress))
     }
 
     /// Writes the body of a success to a file, which is there only once it is whole; whatever stood there is replaced. Of any other
@@ -72,6 +73,6 @@ extension Client {
     /// A request as it would be sent now, for another HTTP stack. Interceptors do not see it. Each one bears its own nonce, is good
     /// once, and for a minute; a token that is known to have run out is renewed first.
     public func signed(_ request: APIRequest) async throws(ClientError) -> SignedRequest {
-        try await core.signed(request)
+        try await core.signed(request, signer)
     }
 }

@@ -17,6 +17,9 @@ import CountersignVault
 /// One for each server, shared by the whole app. A request that is on its way outlives the value that sent it.
 public final class Client: Sendable {
     let core: ClientCore
+    /// Signs for the device, where its key is bound to presence and somebody is present: of clients that
+    /// ``withPresence(_:_:)`` gives out.
+    let signer: PassingSigner?
 
     /// Opens nothing, and sends nothing: the vault is read at the first call.
     /// - Parameters:
@@ -32,5 +35,8 @@ public final class Client: Sendable {
         self.init(core: ClientCore(try Composition(release, baseURL, vault, trust, options)))
     }
 
-    init(core: ClientCore) { self.core = core }
+    init(core: ClientCore, signer: PassingSigner? = nil) {
+        self.core = core
+        self.signer = signer
+    }
 }

@@ -82,14 +82,8 @@ public enum ClientError: Error, Sendable {
 extension ClientError {
     /// The machine has no way out. What was asked for is worth another try once it has.
     public var isOffline: Bool {
-        switch self {
-        case .transport(let error):
-            switch error.cause {
-            case .offline: true
-            default: false
-            }
-        default: false
-        }
+        guard case .transport(let error) = self, case .offline = error.cause else { return false }
+        return true
     }
 
     /// It took too long.

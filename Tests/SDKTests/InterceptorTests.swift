@@ -62,12 +62,15 @@ import Testing
         let world = try await World { $0.interceptors = [Insisting { _ in }] }
         let client = try await world.signedIn()
         await world.backend.plan(.answer(503), at: "/orders")
+        let events = client.events
         let (_, response) = try await client.data(for: APIRequest(.post, "/orders", body: .bytes([1])))
         #expect(response.status == 200)
         #expect(await world.backend.reactions == 1)
         let copies = await world.backend.copies(of: "/orders")
         let keys = copies.map { copy in copy.fields.filter { $0.name == "Idempotency-Key" }.map(\.value) }
         #expect(copies.count == 2 && keys[0].count == 1 && keys[0] == keys[1])
+        #expect(
+            await first(of: events) { if case .sent(_, copy: 2, because: .other) = $0 { true } else { false } } != nil)
         // Signed anew: the server takes each signature once.
         #expect(copies[0].fields.first { $0.name == "Signature" } != copies[1].fields.first { $0.name == "Signature" })
     }

@@ -77,6 +77,7 @@ import Testing
             return try #require(SignedManifest.text(of: Array(text.utf8), signedBy: key))
         }
         let first = try client()
+        #expect(first.core.trust.isPinned)
         #expect(try await first.data(for: APIRequest("/x").byTheApp()).1.status == 200)
         #expect(throws: ClientError.self) { try first.updatePins(manifest(1, TrustTests.stranger)) }
         #expect(throws: ClientError.self) { try first.updatePins(Array("{}".utf8)) }
@@ -92,6 +93,38 @@ import Testing
         // The next start begins with what was taken up.
         await #expect(throws: ClientError.self) { try await client().data(for: APIRequest("/x").byTheApp()) }
         #expect(server.tally.received == received)
+    }
+
+    @Test func aSetOfPinsIsFetched() async throws {
+        let key = try PrivateKey(random: .ed25519)
+        let manifest = """
+            {"app":"shop","version":7,"not_before":1800000000,"not_after":1800000001,
+             "hosts":[{"pattern":"api.example.com","pins":["\(Certificates.strange)"],"backups":["\(TrustTests.stranger)"]}]}
+            """
+        let text = try #require(SignedManifest.text(of: Array(manifest.utf8), signedBy: key))
+        let served = Guarded<[UInt8]>([])
+        let server = try TestServer(.plain) { connection in
+            while let head = connection.readHead() {
+                let body = served.with { $0 }
+                let isThere = head.hasPrefix("GET /countersign/v1/pins/shop HTTP/1.1") && !body.isEmpty
+                connection.answer(isThere ? "200 OK" : "404 Not Found", String(decoding: body, as: UTF8.self))
+            }
+        }
+        defer { server.stop() }
+        let folder = try TestFolder()
+        let client = try server.client(folder) { options in
+            options.clock.wall = { 1_800_000_000 }
+            options.pinUpdates = .signed(
+                PinUpdates.Signers(
+                    app: "shop", keys: [Array(key.publicKey.der.suffix(32))], store: ManifestFile("\(folder.path)/pins")
+                ))
+        }
+        #expect(try await client.fetchPins() == nil)
+        served.with { $0 = text }
+        #expect(try await client.fetchPins() == 7)
+        #expect(try await client.fetchPins() == nil)
+        served.with { $0 = Array("{}".utf8) }
+        await #expect(throws: ClientError.self) { try await client.fetchPins() }
     }
 
     @Test func onlyWhoWasNamedMayReplacePins() throws {

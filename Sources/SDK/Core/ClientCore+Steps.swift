@@ -5,11 +5,14 @@ import CountersignWire
 extension ClientCore {
     /// One of the state machine's own steps, with what goes wrong in an app's terms.
     func step<Result: Sendable>(
+        _ signer: PassingSigner?,
         _ body: @Sendable (Installation, Surroundings) async throws(ClientProblem) -> Result
     ) async throws(ClientError) -> Result {
         try await open()
         do throws(ClientProblem) {
-            let result = try await body(installation, surroundings)
+            var way = surroundings
+            way.signer = signer?.present
+            let result = try await body(installation, way)
             noteClock()
             return result
         } catch {
@@ -18,22 +21,24 @@ extension ClientCore {
     }
 
     /// The request with its signature. A token that is known to have run out is renewed first: whoever sends this cannot.
-    func signed(_ request: APIRequest) async throws(ClientError) -> SignedRequest {
+    func signed(_ request: APIRequest, _ signer: PassingSigner?) async throws(ClientError) -> SignedRequest {
         try await open()
         try await admit(request.caller)
         let request = named(request)
         let body = try await PreparedBody(request.body)
         let plain = try draft(request, body)
         if request.caller == .account, try hasRunOut() {
-            _ = try await step { (installation, way) async throws(ClientProblem) in
+            _ = try await step(signer) { (installation, way) async throws(ClientProblem) in
                 try await AccountSessions(installation, way).current()
             }
         }
+        var way = surroundings
+        way.signer = signer?.present
         do throws(ClientProblem) {
             let draft =
                 switch request.caller {
-                case .account: try SignedCalls(installation, surroundings).signed(plain)
-                case .app: try ReleaseCalls(installation, surroundings).signed(plain)
+                case .account: try SignedCalls(installation, way).signed(plain)
+                case .app: try ReleaseCalls(installation, way).signed(plain)
                 }
             return SignedRequest(
                 method: HTTPMethod(draft.method),

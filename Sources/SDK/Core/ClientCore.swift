@@ -18,6 +18,7 @@ final class ClientCore: Sendable {
     let standings: Standings
     let events: Broadcast<ClientEvent>
     let hints: UpdateHints
+    private let host: String
     /// The way of what the state machine itself asks for.
     let surroundings: Surroundings
     private let calls = Guarded(0)
@@ -30,6 +31,7 @@ final class ClientCore: Sendable {
         (trust, keeper, vault, item) = (parts.trust, parts.keeper, parts.vault, parts.item)
         (standings, events, surroundings) = (parts.standings, parts.events, parts.surroundings)
         hints = UpdateHints(parts.events)
+        host = parts.base.origin.host.description
     }
 
     deinit {
@@ -42,7 +44,7 @@ final class ClientCore: Sendable {
         var installation = Installation(
             host: base.origin.authority, transport: base.origin.security == .tls ? .tls : .plain,
             release: release.credentials, userAgent: options.userAgent,
-            channel: trust.pins(base.origin) ? .pinned : .open)
+            channel: trust.isPinned ? .pinned : .open)
         installation.prefix = options.routes
         installation.app = release.app
         installation.authorityKey = release.authorityKey
@@ -59,8 +61,7 @@ final class ClientCore: Sendable {
             return count
         }
         let bare = path.prefix { $0 != "?" && $0 != "#" }
-        return ClientEvent.Call(
-            number: number, method: method, host: base.origin.host.description, path: String(bare))
+        return ClientEvent.Call(number: number, method: method, host: host, path: String(bare))
     }
 
     /// Reads the vault where that was not done: it may take a disk, a keyring, or a person, so it is done where nobody else waits.

@@ -35,7 +35,7 @@ struct Composition {
             throw ClientError(error)
         }
         vault = RememberingVault(
-            over: place.vault(owning: [item.service]),
+            over: place.vault(owning: [item.service, "\(item.service) key"]),
             options.remembers == .session ? .outlivesTheProcess : .endsWithTheProcess)
         keeper = StateKeeper(vault.vault, item)
         standings = Standings(events)
@@ -44,7 +44,7 @@ struct Composition {
                 carrier: carrier, origin: base.origin, events: events, refresh: Array("\(options.routes)/token".utf8)),
             keeper: keeper, time: Time(clock: options.clock), random: SystemRandom())
         (self.release, self.base, self.options, self.carrier) = (release, base, options, carrier)
-        (self.trust, self.events) = (TrustInForce(trust, pins, carrier), events)
+        (self.trust, self.events) = (TrustInForce(trust, pins, carrier, for: base.origin), events)
         keeper.announce { [standings] in standings.take($0) }
     }
 

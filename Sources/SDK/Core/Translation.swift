@@ -16,12 +16,12 @@ extension ClientError {
             case .unreachable(let problem), .outcomeUnknown(let problem), .brokenOff(let problem):
                 ClientError(problem)
             case .cancelled: .cancelled
-            case .presenceNeeded: .presenceNeeded
-            case .bodyUsedUp: .bodyUsedUp
             case .notGenuine(let detail): .notGenuine(detail)
             case .notUnderstood(let detail): .notUnderstood(detail)
             case .incomplete(let detail): .misuse(detail)
             case .certificateNotPinned: .certificateNotPinned
+            case .presenceNeeded: .presenceNeeded
+            case .bodyUsedUp: .bodyUsedUp
             case .vaultLocked(let detail): .vaultLocked(detail)
             case .vaultFailed(let detail): .vaultFailed(detail)
             case .machine(let detail): .machine(detail)

@@ -7,15 +7,22 @@ final class TrustInForce: Sendable {
     /// Nil where nobody may replace it.
     private let keeper: TrustKeeper?
     private let carrier: any Carrier
+    private let origin: Origin
+    /// Asked for each request, and other only with another trust.
+    private let pinned: Guarded<Bool>
 
-    init(_ builtIn: Trust, _ keeper: TrustKeeper?, _ carrier: any Carrier) {
-        (self.builtIn, self.keeper, self.carrier) = (builtIn, keeper, carrier)
+    /// For requests to `origin`.
+    init(_ builtIn: Trust, _ keeper: TrustKeeper?, _ carrier: any Carrier, for origin: Origin) {
+        (self.builtIn, self.keeper, self.carrier, self.origin) = (builtIn, keeper, carrier, origin)
+        pinned = Guarded(TrustInForce.pins(origin, keeper?.current.trust ?? builtIn))
     }
 
-    var current: Trust { keeper?.current.trust ?? builtIn }
+    /// Whether only the holder of a key that was named is taken for the server.
+    var isPinned: Bool { pinned.with { $0 } }
 
-    /// Whether only the holder of a key that was named is taken for that server.
-    func pins(_ origin: Origin) -> Bool { origin.security == .tls && current.isPinned(origin.host) }
+    private static func pins(_ origin: Origin, _ trust: Trust) -> Bool {
+        origin.security == .tls && trust.isPinned(origin.host)
+    }
 
     /// The version of the manifest that is in force from now on. Every connection that was made before is cut.
     func takeUp(_ manifest: [UInt8], at time: Int64) throws(ClientError) -> Int {
@@ -23,6 +30,8 @@ final class TrustInForce: Sendable {
         do throws(ManifestProblem) {
             let generation = try keeper.takeUp(manifest, at: time)
             carrier.replaceTrust(by: generation.trust)
+            let isPinned = TrustInForce.pins(origin, generation.trust)
+            pinned.with { $0 = isPinned }
             return generation.version
         } catch {
             throw .manifest(error)

@@ -31,9 +31,13 @@ public struct APIBytes: AsyncSequence, Sendable {
         case whole([UInt8])
         /// What was read ahead, and what follows.
         case streamed(after: [UInt8], ResponseBody)
+        /// What has to turn out to be what was signed.
+        case checked(CheckedBody)
     }
 
     let source: Source
+
+    init(source: Source) { self.source = source }
 
     init(whole bytes: [UInt8]) { source = .whole(bytes) }
 
@@ -46,6 +50,7 @@ public struct APIBytes: AsyncSequence, Sendable {
     public struct Iterator: AsyncIteratorProtocol {
         private var rest: [UInt8]
         private var pieces: ResponseBody.Iterator?
+        private var checked: CheckedBody?
 
         init(_ source: Source) {
             switch source {
@@ -53,6 +58,9 @@ public struct APIBytes: AsyncSequence, Sendable {
             case .streamed(let start, let body):
                 rest = start
                 pieces = body.makeAsyncIterator()
+            case .checked(let body):
+                rest = []
+                checked = body
             }
         }
 
@@ -65,6 +73,7 @@ public struct APIBytes: AsyncSequence, Sendable {
                 defer { rest = [] }
                 return rest
             }
+            if let checked { return try await checked.next() }
             do throws(TransportError) {
                 return try await pieces?.next(isolation: actor)
             } catch {

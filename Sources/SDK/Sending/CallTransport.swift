@@ -13,10 +13,15 @@ final class CallTransport: Transport {
         case streamed
     }
 
-    private struct State {
+    /// What was sent of a call so far, by whichever interceptor's wish.
+    struct Trace: Sendable {
         var copies = 0
         /// Why another one follows, if one does.
         var before: ClientEvent.Retry?
+    }
+
+    private struct State {
+        var fields: [HTTPField] = []
         var rest: APIBytes?
     }
 
@@ -30,44 +35,47 @@ final class CallTransport: Transport {
     private let reading: Reading
     private let events: Broadcast<ClientEvent>
     private let progress: @Sendable (TransferProgress) -> Void
+    private let trace: Guarded<Trace>
     private let state = Guarded(State())
 
     init(
-        _ core: ClientCore, _ call: ClientEvent.Call, _ body: RequestBody, _ reading: Reading,
+        _ core: ClientCore, _ call: ClientEvent.Call, _ trace: Guarded<Trace>, _ body: RequestBody, _ reading: Reading,
         _ progress: @escaping @Sendable (TransferProgress) -> Void
     ) {
         (carrier, origin, events) = (core.carrier, core.base.origin, core.events)
-        (self.call, self.body, self.reading, self.progress) = (call, body, reading, progress)
+        (self.call, self.trace, self.body, self.reading, self.progress) = (call, trace, body, reading, progress)
     }
 
-    /// What is still to come of the last answer; nil where it was whole.
-    func takeRest() -> APIBytes? {
+    /// The last answer's fields as they came, and what is still to come of its body; nil where that was whole.
+    func takeAnswer() -> (fields: [HTTPField], rest: APIBytes?) {
         state.with { state in
             defer { state.rest = nil }
-            return state.rest
+            return (state.fields, state.rest)
         }
     }
 
     nonisolated(nonsending) func send(_ draft: Draft) async throws(TransportProblem) -> Response {
         // Nobody waits any more: another copy is nobody's wish.
         if Task.isCancelled { throw TransportProblem(TransportError(.cancelled, .notSent)) }
-        let (copy, why) = state.with { state in
-            state.copies += 1
-            state.rest = nil
-            return (state.copies, state.copies == 1 ? nil : state.before ?? .other)
+        let (copy, why) = trace.with { trace in
+            trace.copies += 1
+            defer { trace.before = nil }
+            return (trace.copies, trace.copies == 1 ? nil : trace.before ?? .other)
         }
+        state.with { $0.rest = nil }
         events.tell(.sent(call, copy: copy, because: why))
         do throws(TransportError) {
             let answer = try await carrier.send(OutgoingRequest(draft, to: origin, body: body), progress: progress)
             return try await read(answer)
         } catch {
-            state.with { $0.before = .lostAnswer }
+            trace.with { $0.before = .lostAnswer }
             throw TransportProblem(error)
         }
     }
 
     private func read(_ answer: IncomingResponse) async throws(TransportError) -> Response {
         let fields = answer.fields.map(Draft.Field.init)
+        state.with { $0.fields = answer.fields }
         guard case .whole(let limit) = reading else { return try await readAhead(answer, fields) }
         let body = try await answer.body.collect(upTo: limit)
         let response = Response(status: answer.status, fields: fields, body: body)
@@ -100,6 +108,6 @@ final class CallTransport: Transport {
     /// Only a code that the protocol knows: anything else is text of who knows whom.
     private func remember(_ response: Response) {
         guard response.status >= 400, let code = Refusal.Code(rawValue: Notice(response).code) else { return }
-        state.with { $0.before = .refused(code: code.rawValue) }
+        trace.with { $0.before = .refused(code: code.rawValue) }
     }
 }

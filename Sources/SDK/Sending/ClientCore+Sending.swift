@@ -2,12 +2,15 @@ import CountersignClient
 import CountersignSchemes
 import CountersignSeal
 import CountersignTransport
+import CountersignTrust
 import CountersignWire
 
 extension ClientCore {
     /// How a call is made, beside what it asks for.
     struct Manner: Sendable {
         var reading: CallTransport.Reading
+        /// Where somebody is present.
+        var signer: PassingSigner?
         var progress: @Sendable (TransferProgress) -> Void = { _ in }
     }
 
@@ -16,10 +19,11 @@ extension ClientCore {
         let request = named(request)
         let call = beginCall(request.method, request.path)
         let start = options.clock.monotonic()
+        let trace = Guarded(CallTransport.Trace())
         events.tell(.began(call))
         do throws(ClientError) {
             let server: @Sendable (APIRequest) async throws(ClientError) -> APIAnswer = { request throws(ClientError) in
-                try await self.ask(request, call, manner)
+                try await self.ask(request, call, trace, manner)
             }
             let answer = try await Next(options.interceptors[...], server)(request)
             let (response, after) = (answer.response, options.clock.elapsed(since: start))
@@ -44,22 +48,24 @@ extension ClientCore {
     }
 
     private func ask(
-        _ request: APIRequest, _ call: ClientEvent.Call, _ manner: Manner
+        _ request: APIRequest, _ call: ClientEvent.Call, _ trace: Guarded<CallTransport.Trace>, _ manner: Manner
     ) async throws(ClientError) -> APIAnswer {
         try await open()
         try await admit(request.caller)
         let request = named(request)
         let body = try await PreparedBody(request.body)
         let draft = try draft(request, body)
-        let transport = CallTransport(self, call, body.body, manner.reading, manner.progress)
+        let transport = CallTransport(self, call, trace, body.body, manner.reading, manner.progress)
         var way = surroundings
         way.transport = transport
+        way.signer = manner.signer?.present
         let answered: SignedCalls.Answered
         do throws(ClientProblem) {
             switch request.caller {
             case .account:
-                answered = try await SignedCalls(installation, way, refreshingOver: surroundings.transport).send(draft)
-            case .app: answered = try await ReleaseCalls(installation, way).send(draft)
+                answered = try await SignedCalls(installation, way, refreshingOver: surroundings.transport).send(
+                    draft, body: body.use)
+            case .app: answered = try await ReleaseCalls(installation, way).send(draft, body: body.use)
             }
         } catch {
             throw note(ClientError(error))
@@ -77,6 +83,7 @@ extension ClientCore {
         if request.value(of: "user-agent") == nil { draft.fields.append(Draft.Field("User-Agent", options.userAgent)) }
         if let key = request.idempotencyKey { draft.set("Idempotency-Key", key) }
         if case .bytes(let bytes) = body.body { draft.body = bytes }
+        if let digest = body.digest { draft.streamed = Draft.StreamedBody(length: body.length, digest: digest) }
         return draft
     }
 
@@ -86,13 +93,13 @@ extension ClientCore {
     ) throws(ClientError) -> APIAnswer {
         if let notice = answered.notice, notice.isGenuine { throw note(ClientError(notice)) }
         let message = answered.response.message
-        let fields = message.fields.map { HTTPField(message.text($0.name), bytes: Array(message.head[$0.value.range])) }
+        var (fields, rest) = transport.takeAnswer()
         hints.note(fields)
-        let rest = transport.takeRest()
+        if let check = answered.toBeChecked { rest = rest?.checked(check.expectation) }
         let length: TransferProgress.Total = rest == nil ? .bytes(Int64(message.body.count)) : .told(by: fields)
         let response = APIResponse(
             status: answered.response.status, fields: fields, length: length,
-            signer: APIResponse.Signer(answered.signer))
+            signer: APIResponse.Signer(answered.signer ?? answered.toBeChecked?.signer))
         return APIAnswer(response, rest ?? APIBytes(whole: message.body))
     }
 

@@ -1,3 +1,4 @@
+import CountersignClient
 import CountersignSeal
 import CountersignTransport
 
@@ -22,6 +23,12 @@ struct PreparedBody: Sendable {
             }
             self.init(.once(stream), digest, length)
         }
+    }
+
+    /// Whether there is a body for another copy.
+    var use: BodyUse {
+        guard case .once(let stream) = body else { return .repeatable }
+        return .once { stream.isUsedUp }
     }
 
     /// Read once, for its digest and length.

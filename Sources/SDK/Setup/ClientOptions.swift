@@ -38,6 +38,16 @@ public struct ClientOptions: Sendable {
         case toAnyCertificateThatVerifies
     }
 
+    /// Where the device's signing key is kept. It is made at a login, and needed for refreshes, for another password and for routes
+    /// that ask for the device's signature.
+    public enum DeviceKey: Sendable {
+        /// With the session: whoever opens the vault can sign.
+        case kept
+        /// There alone: what needs it runs in ``Client/withPresence(_:_:)``. Outside of that such a step throws
+        /// ``ClientError/presenceNeeded`` and the state is ``ClientState/locked``; requests under a live token go on.
+        case boundToPresence(Presence)
+    }
+
     /// What carries the requests.
     public enum Carriage: Sendable {
         /// The platform's own, with these options. Their `observe` goes on being called.
@@ -66,6 +76,8 @@ public struct ClientOptions: Sendable {
     public var whenPaused = Pause.fail
     /// What outlives the process, until ``Client/remember(_:)`` says otherwise.
     public var remembers = Remembering.session
+    /// Where the device's signing key is kept.
+    public var deviceKey = DeviceKey.kept
     /// Where passwords may go.
     public var bearerSecrets = BearerSecrets.onlyToThePinnedCertificate
     /// Who may replace the pins.

@@ -75,8 +75,23 @@ actor FakeBackend {
             copy.value = field.value
             return copy
         }
-        if case .bytes(let bytes) = request.body { draft.body = bytes }
+        switch request.body {
+        case .none: break
+        case .bytes(let bytes): draft.body = bytes
+        // What it is signed as is all that the authority looks at.
+        case .replayable(let body): draft.streamed = FakeBackend.streamed(body.length, request)
+        case .once(let body): draft.streamed = FakeBackend.streamed(body.length, request)
+        }
         return draft
+    }
+
+    private static func streamed(_ length: BodyLength, _ request: OutgoingRequest) -> Draft.StreamedBody? {
+        guard case .bytes(let count) = length,
+            let field = request.fields.first(where: { $0.name == "Content-Digest" }),
+            let digest = Base64.decode(
+                String(decoding: field.value.dropFirst("sha-256=:".utf8.count).dropLast(), as: UTF8.self), .standard)
+        else { return nil }
+        return Draft.StreamedBody(length: count, digest: digest)
     }
 
     private static func response(_ response: Response) -> IncomingResponse {

@@ -51,3 +51,13 @@ extension TestFolder {
         return String(decoding: bytes.prefix(count), as: UTF8.self)
     }
 }
+
+extension TestFolder {
+    /// Where it is.
+    func write(_ name: String, _ bytes: [UInt8]) throws -> String {
+        guard let file = fopen("\(path)/\(name)", "w") else { throw Problem() }
+        defer { fclose(file) }
+        guard fwrite(bytes, 1, bytes.count, file) == bytes.count else { throw Problem() }
+        return "\(path)/\(name)"
+    }
+}

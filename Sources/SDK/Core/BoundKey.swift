@@ -1,0 +1,70 @@
+import CountersignClient
+import CountersignHandshake
+import CountersignSeal
+import CountersignTrust
+import CountersignVault
+
+/// A device's signing key where it comes out only with somebody present.
+struct BoundKey: DeviceKeyBinder {
+    let presence: Presence
+    let vault: Vault
+    /// Apart from the session's item: this one is sealed to a person.
+    let service: String
+    /// What he reads while he is asked.
+    let reason: String
+
+    nonisolated(nonsending) func bind(_ key: Secret, named name: String) async throws(ClientProblem) {
+        do throws(VaultProblem) {
+            let place = try ItemName(service: service, account: name)
+            switch try await presence.setSecret(key, at: place, in: vault, reason: reason) {
+            case .present: return
+            case .notPresent: break
+            }
+        } catch {
+            if case .locked(let detail) = error { throw .vaultLocked(detail) }
+            throw .vaultFailed("\(error)")
+        }
+        throw .presenceNeeded
+    }
+
+    /// The key, for as long as its holder lets it be used.
+    func release(_ name: String) async throws(ClientError) -> PassingSigner {
+        let answer: PresenceAnswer<Secret>
+        do throws(VaultProblem) {
+            let place = try ItemName(service: service, account: name)
+            answer = try await presence.secret(place, in: vault, reason: reason)
+        } catch {
+            throw ClientError(error)
+        }
+        switch answer {
+        case .notPresent(let step, _): throw .notPresent(step)
+        case .present(let secret):
+            do throws(ClientProblem) {
+                return PassingSigner(try DeviceSigningKey(pkcs8: secret))
+            } catch {
+                throw ClientError(error)
+            }
+        }
+    }
+}
+
+/// A key that is taken back: who kept a hold of the signer has nothing any more.
+final class PassingSigner: DeviceSigner {
+    let point: P256Point
+    private let key: Guarded<DeviceSigningKey?>
+
+    init(_ key: DeviceSigningKey) {
+        point = key.point
+        self.key = Guarded(key)
+    }
+
+    func sign(_ text: [UInt8]) throws(ClientProblem) -> [UInt8] {
+        guard let key = key.with({ $0 }) else { throw .presenceNeeded }
+        return try key.sign(text)
+    }
+
+    /// Itself, till it is taken back.
+    var present: PassingSigner? { key.with { $0 } == nil ? nil : self }
+
+    func takeBack() { key.with { $0 = nil } }
+}

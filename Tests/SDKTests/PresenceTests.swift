@@ -1,0 +1,135 @@
+import CountersignSeal
+import CountersignTrust
+import CountersignVault
+import Testing
+
+@testable import Countersign
+
+/// A device's key that comes out only with somebody present.
+@Suite(.timeLimit(.minutes(2))) struct PresenceTests {
+    /// Somebody in front of the device, or nobody.
+    final class Person: PresenceMeans {
+        enum Conduct: Sendable { case isThere, doesNotWantTo }
+
+        private let secrets = Guarded<[ItemName: Secret]>([:])
+        private let conduct = Guarded(Conduct.isThere)
+        /// What was shown to him.
+        let reasons = Guarded<[String]>([])
+
+        func behave(_ conduct: Conduct) { self.conduct.with { $0 = conduct } }
+
+        func bind(
+            _ secret: Secret, to name: ItemName, in vault: Vault, reason: String
+        ) async throws(VaultProblem) -> PresenceAnswer<Void> {
+            reasons.with { $0.append(reason) }
+            guard conduct.with({ $0 }) == .isThere else { return .notPresent(.loginPage, "test") }
+            secrets.with { $0[name] = secret }
+            return .present(())
+        }
+
+        func release(
+            _ name: ItemName, from vault: Vault, reason: String
+        ) async throws(VaultProblem) -> PresenceAnswer<Secret> {
+            reasons.with { $0.append(reason) }
+            guard conduct.with({ $0 }) == .isThere, let secret = secrets.with({ $0[name] }) else {
+                return .notPresent(.retry, "test")
+            }
+            return .present(secret)
+        }
+
+        func forget(_ name: ItemName, in vault: Vault) async throws(VaultProblem) {
+            secrets.with { $0[name] = nil }
+        }
+    }
+
+    private let person = Person()
+
+    private func world() async throws -> World {
+        let presence = Presence(person)
+        return try await World { $0.deviceKey = .boundToPresence(presence) }
+    }
+
+    @Test func aRefreshNeedsSomebody() async throws {
+        let world = try await world()
+        let client = try await world.signedIn()
+        #expect(person.reasons.with { $0 } == ["Sign in"])
+        // Under a live token nobody is asked.
+        #expect(try await client.data(for: APIRequest("/orders")).1.status == 200)
+        await world.pass(FakeSession.lifetime)
+        let events = client.events
+        await #expect { try await client.data(for: APIRequest("/orders")) } throws: { error in
+            if case ClientError.presenceNeeded = error { true } else { false }
+        }
+        #expect(client.state == .locked)
+        #expect(await world.authority.refreshes == 0)
+        #expect(await first(of: events) { $0 == .presenceNeeded } != nil)
+        let status = try await client.withPresence("Show your orders") { client in
+            try await client.data(for: APIRequest("/orders")).1.status
+        }
+        #expect(status == 200 && person.reasons.with { $0.last } == "Show your orders")
+        #expect(await world.authority.refreshes == 1)
+        guard case .active = client.state else {
+            Issue.record("\(client.state)")
+            return
+        }
+        // The renewed token is everybody's.
+        #expect(try await client.data(for: APIRequest("/orders")).1.status == 200)
+    }
+
+    @Test func whoDoesNotShowHimselfIsToldWhatToDo() async throws {
+        let world = try await world()
+        let client = try await world.signedIn()
+        person.behave(.doesNotWantTo)
+        await #expect { try await client.withPresence("Confirm payment") { _ in } } throws: { error in
+            guard case ClientError.notPresent(let step) = error else { return false }
+            return step == .retry
+        }
+        await #expect { try await client.unlock("Open the app") } throws: { error in
+            if case ClientError.notPresent = error { true } else { false }
+        }
+    }
+
+    @Test func aLoginThatBindsNothingIsNone() async throws {
+        let world = try await world()
+        let client = try world.client()
+        try await client.signUp("alice", "correct horse")
+        person.behave(.doesNotWantTo)
+        await #expect { try await client.logIn("alice", "correct horse") } throws: { error in
+            if case ClientError.presenceNeeded = error { true } else { false }
+        }
+        #expect(await client.resume() != .active(Account(name: "alice", session: "")))
+        await #expect(throws: ClientError.self) { try await client.data(for: APIRequest("/orders")) }
+    }
+
+    @Test func whatIsKeptOfItIsOfNoUse() async throws {
+        let world = try await world()
+        let client = try await world.signedIn()
+        let kept = try await client.withPresence("Confirm payment") { $0 }
+        await world.pass(FakeSession.lifetime)
+        await #expect { try await kept.data(for: APIRequest("/orders")) } throws: { error in
+            if case ClientError.presenceNeeded = error { true } else { false }
+        }
+        #expect(await world.authority.refreshes == 0)
+    }
+
+    @Test func theGateAtLaunch() async throws {
+        let world = try await world()
+        _ = try await world.signedIn()
+        await world.pass(FakeSession.lifetime)
+        let client = try world.client()
+        #expect(await client.resume() == .locked)
+        try await client.unlock("Open the app")
+        #expect(await world.authority.refreshes == 1)
+        guard case .active = client.state else {
+            Issue.record("\(client.state)")
+            return
+        }
+    }
+
+    @Test func aKeyThatIsKeptOpensNothingByPresence() async throws {
+        let client = try await World().signedIn()
+        await #expect { try await client.withPresence("Confirm payment") { _ in } } throws: { error in
+            if case ClientError.misuse = error { true } else { false }
+        }
+    }
+}
