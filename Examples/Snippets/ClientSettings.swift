@@ -84,6 +84,9 @@ func withPins(_ options: ClientOptions, _ keys: [[UInt8]], file: String) -> Clie
 
 func takeUp(_ manifest: [UInt8], _ client: Client) throws { print(try client.updatePins(manifest)) }
 
+/// From the authority's own route, once a day.
+func refreshPins(_ client: Client) async throws { print(try await client.fetchPins() ?? 0) }
+
 /// A log without secrets: there is no place for them in an event.
 func log(_ client: Client) async {
     for await event: ClientEvent in client.events {

@@ -40,7 +40,7 @@ extension LegacyClient {
     }
 
     /// What the app's version before this one has kept of a session, so that its users need not sign in again. Does nothing where
-    /// a session is kept here already. Erase it where it lay (see ``CountersignVault/Migration``).
+    /// a session is kept here already. Erase it where it lay (see `Migration`).
     public func adopt(_ session: LegacySessionRemains) async throws(ClientError) {
         do {
             try await account.adopt(session.session)

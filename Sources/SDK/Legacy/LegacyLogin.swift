@@ -26,7 +26,9 @@ public struct LegacyLogin: Sendable {
 
     /// Whether logins are signed like all other requests.
     public enum Signing: Sendable, Hashable {
+        /// By the client's scheme.
         case likeRequests
+        /// Not at all: where the scheme cannot sign a form.
         case none
     }
 

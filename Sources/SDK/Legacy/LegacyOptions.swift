@@ -34,6 +34,7 @@ public struct LegacyOptions: Sendable {
 
     /// Where passwords, and tokens that whoever reads them can use, may go.
     public enum BearerSecrets: Sendable, Hashable {
+        /// Where the trust names the server's own key or certificate, or an authority for it.
         case onlyToThePinnedCertificate
         /// Also where only one of the system's many authorities says who is there.
         case toAnyCertificateThatVerifies

@@ -1,0 +1,36 @@
+// A device key that comes out only for who is there.
+import Countersign
+
+/// The device's signing key is bound to a person; whoever copies the vault has no session that can be renewed.
+func optionsWithPresence(_ presence: Presence) -> ClientOptions {
+    var options = ClientOptions()
+    options.deviceKey = .boundToPresence(presence)
+    return options
+}
+
+/// Routes that want the device's own signature, a refresh, another password: within the closure, and not outside of it.
+func pay(_ client: Client, _ payment: APIRequest) async throws -> Int {
+    try await client.withPresence("Confirm payment") { client in
+        try await client.data(for: payment).1.status
+    }
+}
+
+/// The gate after launch.
+func gate(_ client: Client) async -> String? {
+    guard case .active = await client.resume() else { return "nobody is signed in" }
+    do {
+        try await client.unlock("Open your notes")
+        return nil
+    } catch {
+        switch error {
+        case .notPresent(.retry): return "try again"
+        case .notPresent(.passcodeOrPassword): return "the device's passcode, or the password"
+        case .notPresent(.loginPage): return "to the login page"
+        case .presenceNeeded: return "only within withPresence"
+        default: return error.description
+        }
+    }
+}
+
+/// Where the key is kept with the session, nobody is asked.
+let unbound = ClientOptions.DeviceKey.kept

@@ -1,0 +1,87 @@
+// The client first, at a server that is as it was.
+import Countersign
+import Foundation
+
+func legacyClient() throws -> LegacyClient {
+    let client = try LegacyClient(
+        scheme: .formMD5(appID: "Zk3vQp81LmTn0aWd", privateKey: "k2X9", platform: "ios", version: "3.1", zone: 28_800),
+        baseURL: "https://api.example.com", login: LegacyLogin(.md5Salt("gdyb21LQTcIANtvYMT7QVQ==")), vault: .platform,
+        trust: [
+            .host(
+                "api.example.com", pins: ["sha256/MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="],
+                backups: ["sha256/ZmVkY2JhOTg3NjU0MzIxMGZlZGNiYTk4NzY1NDMyMTA="])
+        ])
+    return client
+}
+
+func use(_ client: LegacyClient) async throws {
+    try await client.logIn("anna", "correct horse battery staple")
+    let (data, response) = try await client.data(for: APIRequest("/orders"))
+    print(data.count, response.status)
+    let names: [String] = try await client.value(for: APIRequest("/names"))
+    let signed = try await client.signed(APIRequest("/names"))
+    print(names.count, signed.url)
+    try await client.logOut()
+}
+
+/// At launch: who was signed in with the version before need not sign in again.
+func takeOver(_ client: LegacyClient, _ old: LegacySessionRemains?) async throws {
+    if case .signedOut = await client.resume(), let old {
+        try await client.adopt(old)
+        print(old.description)
+    }
+    for await state in client.states { print(state, client.state == state) }
+}
+
+/// What the version before had kept.
+func remains(token: String) throws -> LegacySessionRemains {
+    try LegacySessionRemains(account: "anna", userID: 7, token: token, loginToken: nil)
+}
+
+/// How other servers sign.
+func schemes() throws -> [LegacyScheme] {
+    [
+        try .authV1(key: "278d425bdf160c739803", secret: "7ad3773142a6692b25b8"),
+        try .authV2(clientID: "1001", secret: "7ad3773142a6692b25b8"),
+        try .authV4(clientID: "1001", secret: "7ad3773142a6692b25b8"),
+        .unsigned,
+    ]
+}
+
+/// And how they sign users in, from worst to best.
+let logins = [
+    LegacyLogin(.plainGet), LegacyLogin(.plainPost), LegacyLogin(.base64, path: "/signin"),
+    LegacyLogin(.md5, signing: LegacyLogin.Signing.none), LegacyLogin(LegacyLogin.Rung.hmacMD5(key: "k")),
+    LegacyLogin(.hmacMD5Time(key: "k", zone: 28_800), signing: .likeRequests),
+]
+
+/// Everything else.
+func legacyOptions() -> LegacyOptions {
+    var options = LegacyOptions()
+    options.tokenPlace = .asTheSchemeHasIt
+    options.renewalPath = "/login/token.php"
+    options.unauthorized = .isAnAnswer
+    options.remembers = .session
+    options.bearerSecrets = .onlyToThePinnedCertificate
+    options.encryption = .required
+    options.carriage = .standard(TransportOptions())
+    options.clock = .system
+    options.json = .standard
+    options.largestAnswer = 1 << 20
+    options.app = "notes"
+    options.userAgent = "notes/3.1"
+    return options
+}
+
+/// The other ways, each named for what it costs.
+func weakerOptions() -> LegacyOptions {
+    var options = LegacyOptions()
+    options.tokenPlace = LegacyOptions.TokenPlace.formParameters
+    options.tokenPlace = .authorizationField
+    options.unauthorized = LegacyOptions.Unauthorized.tokenRanOut
+    options.remembers = LegacyOptions.Remembering.sessionAndWhatSignsInLikeThePassword
+    options.remembers = .nothing
+    options.bearerSecrets = LegacyOptions.BearerSecrets.inTheClearToWhoeverListens
+    options.bearerSecrets = .toAnyCertificateThatVerifies
+    return options
+}
