@@ -1,3 +1,4 @@
+import CountersignClient
 import CountersignTransport
 import CountersignTrust
 
