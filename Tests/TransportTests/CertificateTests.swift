@@ -71,6 +71,9 @@ struct CertificateTests {
 
     private static let day: Int64 = 86_400
 
+    /// Among them the twelve that every client meets: good, expired, not yet valid, for another host, self-signed with and without its
+    /// pin, good but unpinned, a middleman's from an authority that the machine trusts, met by the backup, revoked by a staple, in a
+    /// chain that is not asked about, and, in a test of its own, where the rule only reports.
     static let cases: [Case] = [
         Case(name: "good", identity: chain()),
         Case(name: "good, by a wildcard", identity: chain(["*.example.com"])),
