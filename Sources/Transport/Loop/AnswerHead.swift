@@ -27,7 +27,9 @@ enum AnswerHead {
     private static func status(_ line: ArraySlice<UInt8>) -> Int? {
         guard line.starts(with: "HTTP/1.".utf8) else { return nil }
         let words = line.split(separator: 0x20, maxSplits: 2)
-        guard words.count >= 2, words[1].count == 3, words[1].allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+        guard words.count >= 2, words[1].count == 3, words[1].allSatisfy({ (0x30...0x39).contains($0) }) else {
+            return nil
+        }
         let status = words[1].reduce(0) { $0 * 10 + Int($1 - 0x30) }
         return (100...599).contains(status) ? status : nil
     }
