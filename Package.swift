@@ -105,7 +105,7 @@ let package = Package(
         .executableTarget(
             name: "CountersignCLI",
             dependencies: [
-                "CountersignServer", "CountersignAuthority", "CountersignClient", "CountersignGate",
+                "Countersign", "CountersignServer", "CountersignAuthority", "CountersignClient", "CountersignGate",
                 "CountersignHandshake",
                 "CountersignOpaque", "CountersignSchemes", "CountersignSeal", "CountersignSQLite", "CountersignHTTP",
                 "CountersignTransport", "CountersignTrust", "CountersignVault", "CountersignWire",

@@ -73,6 +73,7 @@ package struct Draft: Sendable {
         var request = Request()
         request.transport = transport
         request.head.reserveCapacity(1_024)
+        request.fields.reserveCapacity(fields.count + 2)
         func add(_ bytes: some Sequence<UInt8>) -> Slice {
             let start = request.head.count
             request.head.append(contentsOf: bytes)

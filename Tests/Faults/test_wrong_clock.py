@@ -107,13 +107,21 @@ def test_a_clock_that_jumps_under_a_session(sessions, tmp_path):
     assert alice.status("--offline")["epoch"] >= 5, "each call found its token run out"
 
 
-def test_what_may_have_been_done_is_not_sent_again(place, tmp_path):
+def test_what_changes_something_is_named_and_so_may_be_sent_again(place, tmp_path):
     client = Client(place, tmp_path, "+1h")
     done = client("-d", "amount=1", "/pay-plain")
+    assert done.returncode == 0 and json.loads(done.out)["headers"]["idempotency-key"], done.err
+    assert codes(place, "/pay-plain", 2) == ["stale", "ok"]
+
+
+def test_what_may_have_been_done_is_not_sent_again(place, tmp_path):
+    client = Client(place, tmp_path, "+1h")
+    # Neither read nor named: whoever stood in between may have had another copy of it done.
+    done = client("-X", "OPTIONS", "/unnamed")
     assert done.returncode == 1 and json.loads(done.out)["code"] == "stale"
-    assert codes(place, "/pay-plain", 1) == ["stale"]
+    assert codes(place, "/unnamed", 1) == ["stale"]
     # It has learnt all the same; who sends it again is the user.
-    assert client("-d", "amount=1", "/pay-plain").returncode == 0
+    assert client("-X", "OPTIONS", "/unnamed").returncode == 0
 
 
 def test_what_is_done_once_is_sent_again(place, tmp_path):

@@ -184,4 +184,66 @@ import Testing
         let failed = await first(of: events) { if case .failed(_, .cancelled, after: _) = $0 { true } else { false } }
         #expect(failed != nil)
     }
+
+    @Test func aSignedBodyThatStreamsIsSeenToBeTheOne() async throws {
+        let world = try await World()
+        let client = try await world.signedIn()
+        let body = [UInt8](repeating: 7, count: 3_000_000)
+        await world.backend.plan(.sign(body, arriving: body), at: "/film")
+        let answer = try await client.download(for: APIRequest("/film"))
+        #expect(answer.response.signer == .session)
+        #expect(try await answer.body.collect(upTo: 3_000_000) == body)
+
+        await world.backend.plan(.sign(body, arriving: body.dropLast() + [8]), at: "/film")
+        let altered = try await client.download(for: APIRequest("/film"))
+        var read = 0
+        do throws(ClientError) {
+            for try await piece in altered.body { read += piece.count }
+            Issue.record("it was taken for the signed one")
+        } catch {
+            guard case .notGenuine = error else { throw error }
+        }
+        // The end is held back: nobody has the whole of what was altered.
+        #expect(read > 0 && read < 3_000_000)
+        #expect(await world.backend.reactions == 2)
+    }
+
+    @Test func aShortOneIsJudgedBeforeAnybodyReadsIt() async throws {
+        let world = try await World()
+        let client = try await world.signedIn()
+        await world.backend.plan(.sign([1, 2], arriving: [1, 3]), at: "/film")
+        await #expect { try await client.download(for: APIRequest("/film")) } throws: { error in
+            if case ClientError.notGenuine = error { true } else { false }
+        }
+        #expect(await world.backend.reactions == 1)
+    }
+
+    @Test func manyAtOnceUnderATokenThatRanOutRenewItOnce() async throws {
+        let world = try await World()
+        let client = try await world.signedIn()
+        await world.pass(FakeSession.lifetime)
+        let statuses = try await withThrowingTaskGroup(of: Int.self) { group in
+            for _ in 0..<30 {
+                group.addTask {
+                    try await client.data(for: APIRequest(.post, "/orders", body: .bytes([1]))).1.status
+                }
+            }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(statuses == [Int](repeating: 200, count: 30))
+        #expect(await world.authority.refreshes == 1)
+    }
+
+    @Test func aClockThatIsWrongIsCorrectedAndTold() async throws {
+        let world = try await World()
+        let client = try await world.signedIn()
+        await world.authority.advance(by: 3_600)
+        let events = client.events
+        #expect(try await client.data(for: APIRequest("/orders")).1.status == 200)
+        let stale = await first(of: events) {
+            if case .sent(_, copy: 2, because: .refused(code: "stale")) = $0 { true } else { false }
+        }
+        #expect(stale != nil)
+        #expect(await first(of: events) { $0 == .clockCorrected(offset: 3_600) } != nil)
+    }
 }

@@ -156,4 +156,20 @@ import Testing
         #expect(await states.reduce(0) { count, _ in count + 1 } == 1)
         #expect(await events.reduce(0) { count, _ in count + 1 } == 0)
     }
+
+    @Test func oneThatWaitsForAnUpdateGoesOnWhenToldSo() async throws {
+        let world = try await World { $0.whenPaused = .wait }
+        let client = try await world.signedIn()
+        await world.backend.plan(.refuse("update-required"), at: "/orders")
+        _ = try? await client.data(for: APIRequest("/orders"))
+        #expect(client.state == .updateRequired(url: nil))
+        let sent = await world.backend.sent.count
+        let events = client.events
+        let waiting = Task { try await client.data(for: APIRequest("/orders")) }
+        _ = await first(of: events) { if case .began = $0 { true } else { false } }
+        try await Task.sleep(for: .milliseconds(50))
+        #expect(await world.backend.sent.count == sent)
+        client.continueDespiteUpdate()
+        #expect(try await waiting.value.1.status == 200)
+    }
 }

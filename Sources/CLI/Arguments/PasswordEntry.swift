@@ -43,6 +43,15 @@ struct PasswordEntry {
         throw Fault(.usage, "--reset-code-stdin: expected --password-stdin beside it: the code, and the new password")
     }
 
+    /// As text, which is what can be a password.
+    static func text(_ secret: Secret) throws(Fault) -> String {
+        let bytes = secret.withExposedBytes { span in span.indices.map { span[$0] } }
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            throw Fault(.usage, "the password: expected UTF-8")
+        }
+        return text
+    }
+
     static func password(_ secret: Secret) throws(Fault) -> Password {
         do throws(Password.Problem) {
             return try Password(typed: secret)

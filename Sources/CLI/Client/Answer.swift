@@ -1,9 +1,10 @@
+import Countersign
 import CountersignHTTP
-import CountersignTransport
 import CountersignWire
 
 /// Shows an answer: as it comes, or whole, as JSON.
-final class Answer {
+/// Safe to share: one task uses it, and the command's thread reads it when that is over.
+final class Answer: @unchecked Sendable {
     private let run: Invocation
     /// 0 till there is one.
     private(set) var status = 0
@@ -18,15 +19,6 @@ final class Answer {
     /// What becomes of the body once it was shown.
     enum Keeping { case toVerify, beginning }
 
-    /// When it is shown.
-    enum Showing {
-        case asItComes
-        /// A refusal waits until it is known that the request is not sent again.
-        case refusalsLast
-    }
-
-    private let showing: Showing
-    private var isHeld = false
     /// Makes visible what a terminal would obey. A file, or another program, gets the bytes as they came.
     private var visible = VisibleText()
 
@@ -35,31 +27,16 @@ final class Answer {
     private static let most = 256 << 20
     private static let mostVerified = 16 << 20
 
-    init(_ run: Invocation, _ keeping: Keeping, showing: Showing = .asItComes) {
+    init(_ run: Invocation, _ keeping: Keeping) {
         self.run = run
-        self.showing = showing
         self.keeping = keeping == .toVerify ? Answer.mostVerified : Answer.beginning
     }
 
     private var isJSON: Bool { run.arguments.has("json") }
 
-    /// Takes all of an answer, and shows it on the way.
-    nonisolated(nonsending) func take(_ incoming: IncomingResponse, from origin: Origin) async throws(Fault) {
-        (status, fields) = (incoming.status, incoming.fields)
-        isHeld = showing == .refusalsLast && status >= 400
-        if !isHeld, !isJSON, run.arguments.has("include") { try show(head) }
-        var pieces = incoming.body.makeAsyncIterator()
-        while let piece = try await next(&pieces, origin) { try take(body: piece) }
-    }
-
-    nonisolated(nonsending) private func next(
-        _ pieces: inout ResponseBody.Iterator, _ origin: Origin
-    ) async throws(Fault) -> [UInt8]? {
-        do throws(TransportError) {
-            return try await pieces.next()
-        } catch {
-            throw error.fault(origin)
-        }
+    func take(_ status: Int, _ fields: [HTTPField]) throws(Fault) {
+        (self.status, self.fields) = (status, fields)
+        if !isJSON, run.arguments.has("include") { try show(head) }
     }
 
     /// As it came, but for the reason, which means nothing and is the usual one. Source: RFC 9112 §4.
@@ -70,8 +47,8 @@ final class Answer {
         return head + Array("\r\n".utf8)
     }
 
-    private func take(body bytes: [UInt8]) throws(Fault) {
-        if isJSON || isHeld {
+    func take(body bytes: [UInt8]) throws(Fault) {
+        if isJSON {
             guard body.count + bytes.count <= Answer.most else {
                 throw Fault(.failed, "the answer is over \(Answer.most) bytes; without --json it has no bound")
             }
@@ -96,10 +73,6 @@ final class Answer {
 
     func finish() throws(Fault) {
         guard isJSON else {
-            if isHeld {
-                if run.arguments.has("include") { try show(head) }
-                try show(body)
-            }
             try run.console.write(visible.finish())
             // The prompt would stand behind the body's last byte. A file gets the body as it came.
             if run.console.isTerminal, isWhole, let last = body.last, last != 0x0A { try run.console.print("") }

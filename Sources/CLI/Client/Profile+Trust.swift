@@ -4,15 +4,22 @@ import CountersignWire
 
 extension Profile {
     /// Whom to take for the server: who has a chain to an authority, and where pins are named, one of them in that chain; or a
-    /// certificate that signs itself with a pinned key. The host's name is asked in every case.
+    /// certificate that signs itself with a pinned key. With `--ca` alone, who has a chain to one of those. The host's name is asked in
+    /// every case.
     func trust(for origin: Origin) throws(Fault) -> Trust {
-        guard !pins.isEmpty else { return .system }
         do {
-            // One pin may stand alone here: who loses the key makes another profile, which an app cannot.
-            let rule = Rule(try HostPattern(origin.host.description), .pins(try PinSet(withoutBackup: pins)))
-            return Trust([rule], others: .refused)
+            let policy: Policy
+            if !pins.isEmpty {
+                // One pin may stand alone here: who loses the key makes another profile, which an app cannot.
+                policy = .pins(try PinSet(withoutBackup: pins))
+            } else if let certificates {
+                policy = try .certificates(try Profile.authorities(inFile: certificates))
+            } else {
+                return .system
+            }
+            return Trust([Rule(try HostPattern(origin.host.description), policy)], others: .refused)
         } catch {
-            throw Fault(.failed, "\(origin): \(error)")
+            throw (error as? Fault) ?? Fault(.failed, "\(origin): \(error)")
         }
     }
 

@@ -1,24 +1,14 @@
-import CountersignClient
 import CountersignTransport
 import CountersignWire
 
-/// The way to a profile's server.
+/// The way to a profile's server for calls that are signed here: with schemes other than the SDK's own.
 struct ServerLine: Sendable {
-    /// How long an exchange may take.
-    enum Patience: Sendable, Equatable {
-        /// As long as something comes: a minute without a byte, either way, is no connection any more.
-        case whileItMoves
-        /// All of it, whatever comes.
-        case within(Duration)
-    }
-
-    let origin: Origin
+    private let origin: Origin
     private let carrier: any Carrier
 
-    init(_ profile: Profile, _ patience: Patience) throws(Fault) {
-        let (origin, _) = try Origin.split(profile.url)
+    init(_ profile: Profile) throws(Fault) {
+        (origin, _) = try Origin.split(profile.url)
         var options = TransportOptions()
-        if case .within(let duration) = patience { options.totalTimeout = .within(duration) }
         options.authorities = try profile.authorities()
         let trust = try profile.trust(for: origin)
         do throws(TransportError) {
@@ -26,12 +16,26 @@ struct ServerLine: Sendable {
         } catch {
             throw error.fault(origin)
         }
-        self.origin = origin
     }
 
-    /// Sends `draft` in the bytes that were signed, and waits for the head of the answer.
-    func send(_ draft: Draft) async throws(TransportError) -> IncomingResponse {
-        try await carrier.send(OutgoingRequest(draft, to: origin))
+    /// Sends `draft` in the bytes that were signed, and shows the answer as it comes.
+    func exchange(_ draft: Draft, _ answer: Answer) async throws(Fault) {
+        do {
+            let incoming = try await carrier.send(OutgoingRequest(draft, to: origin))
+            try answer.take(incoming.status, incoming.fields)
+            for try await piece in incoming.body { try answer.take(body: piece) }
+        } catch let error as TransportError {
+            throw error.fault(origin)
+        } catch {
+            throw (error as? Fault) ?? Fault(.failed, "\(error)")
+        }
+    }
+}
+
+extension Draft.Field {
+    init(_ field: HTTPField) {
+        self.init(field.name, "")
+        value = field.value
     }
 }
 

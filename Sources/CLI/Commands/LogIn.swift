@@ -1,3 +1,4 @@
+import Countersign
 import CountersignClient
 import CountersignHandshake
 import CountersignWire
@@ -13,36 +14,33 @@ extension Command {
             .flag("password-login", "send the password, over TLS, for accounts and apps that have it so"), .json,
         ],
         notes: """
-            Proves the password without sending it, and keeps the session in the profile: PROFILE/vault, sealed with the key in
-            PROFILE/vault.key, both of mode 0600. That keeps other users of the machine out, and makes one file without the other
-            worthless; it does not keep out who runs as you, or as root, or holds the disk. From then on `request` speaks for you.
+            Proves the password without sending it, and keeps the session where the profile's --vault says: unasked, in
+            PROFILE/vault, sealed with the key in PROFILE/vault.key, both of mode 0600. That keeps other users of the machine out, and
+            makes one file without the other worthless; it does not keep out who runs as you, or as root, or holds the disk. From then
+            on `request` speaks for you.
 
             A session that is kept here already is replaced, and ends where the app's policy has one for each account.
             """
     ) { (run) throws(Fault) in
-        let desk = try ClientDesk(run)
-        let kind = try deviceClass(run)
-        let name = try deviceName(run)
-        let account = try run.account()
-        let text = try PasswordEntry(run: run).read(asking: "password: ")
-        let password = try PasswordEntry.password(text)
-        let sendsPassword = run.arguments.has("password-login")
-        let login = try desk.perform { (installation, surroundings) throws(ClientProblem) in
-            if sendsPassword {
-                return try await PasswordLogIn(installation, surroundings)(account, text, on: kind, named: name)
-            }
-            return try await CountersignClient.LogIn(installation, surroundings)(
-                account, password, on: kind, named: name)
+        let device = DeviceDescription(try deviceKind(run), name: try deviceName(run).description)
+        let desk = try ClientDesk(run, device: device)
+        let account = try run.account().description
+        let password = try PasswordEntry.text(try PasswordEntry(run: run).read(asking: "password: "))
+        let method = run.arguments.has("password-login") ? Client.LogInMethod.passwordIsSent : .opaque
+        let login = try desk.perform { (client) throws(ClientError) in
+            try await client.logIn(account, password, by: method)
+            return try await client.kept().login
         }
+        guard let login else { throw ClientDesk.fault(.notSignedIn, desk.name, desk.origin) }
         try run.print(.object(login.members(desk.name))) { "signed in as \(login.account)" }
         return .success
     }
 
-    private static var deviceClasses: String { Device.Class.allCases.map(\.rawValue).joined(separator: ", ") }
+    private static var deviceClasses: String { DeviceDescription.Kind.allCases.map(\.rawValue).joined(separator: ", ") }
 
-    private static func deviceClass(_ run: Invocation) throws(Fault) -> Device.Class {
+    private static func deviceKind(_ run: Invocation) throws(Fault) -> DeviceDescription.Kind {
         guard let text = run.arguments.value("device-class") else { return .desktop }
-        guard let kind = Device.Class(rawValue: text) else {
+        guard let kind = DeviceDescription.Kind(rawValue: text) else {
             throw Fault(.usage, "--device-class `\(text)`: expected one of \(deviceClasses)")
         }
         return kind

@@ -1,4 +1,4 @@
-import CountersignClient
+import Countersign
 import CountersignWire
 
 extension Command {
@@ -14,22 +14,19 @@ extension Command {
     ) { (run) throws(Fault) in
         let desk = try ClientDesk(run)
         if run.arguments.has("local") {
-            try desk.perform { (installation, surroundings) throws(ClientProblem) in
-                try CountersignClient.LogOut(installation, surroundings).forgetHere()
-            }
+            try desk.perform { (client) throws(ClientError) in try await client.forgetSession() }
             try run.print(["profile": .string(desk.name), "signed_in": false, "server_told": false]) {
                 "forgotten here; the server was not told"
             }
             return .success
         }
-        let outcome = try desk.perform { (installation, surroundings) throws(ClientProblem) in
-            try await CountersignClient.LogOut(installation, surroundings)()
+        let state = try desk.perform { (client) throws(ClientError) in
+            try await client.logOut()
+            return client.state
         }
         try run.print(["profile": .string(desk.name), "signed_in": false, "server_told": true]) {
-            switch outcome {
-            case .signedOut: "signed out"
-            case .hadEnded(let notice): "signed out; the session had ended: \(ClientDesk.reason(notice))"
-            }
+            guard case .signedOut(.ended(let end)) = state, end.how != .signedOut else { return "signed out" }
+            return "signed out; the session had ended: \(ClientDesk.reason(end))"
         }
         return .success
     }

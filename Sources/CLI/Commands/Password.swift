@@ -1,3 +1,4 @@
+import Countersign
 import CountersignClient
 import CountersignWire
 
@@ -11,13 +12,10 @@ extension Command {
         notes: "Both stay on this machine. Your other sessions end; this one goes on."
     ) { (run) throws(Fault) in
         let desk = try ClientDesk(run)
-        guard let login = try desk.login() else { throw ClientDesk.fault(.notSignedIn, desk.name) }
+        guard let login = try desk.login() else { throw ClientDesk.fault(.notSignedIn, desk.name, desk.origin) }
         let texts = try PasswordEntry(run: run).readChange()
-        let old = try PasswordEntry.password(texts.old)
-        let new = try PasswordEntry.password(texts.new)
-        try desk.perform { (installation, surroundings) throws(ClientProblem) in
-            try await ChangePassword(installation, surroundings)(from: old, to: new)
-        }
+        let (old, new) = (try PasswordEntry.text(texts.old), try PasswordEntry.text(texts.new))
+        try desk.perform { (client) throws(ClientError) in try await client.changePassword(from: old, to: new) }
         try run.print(["account": .string(login.account.description)]) {
             "the password of \(login.account) is changed; other sessions have ended"
         }

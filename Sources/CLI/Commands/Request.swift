@@ -23,8 +23,8 @@ extension Command {
             are joined by `&`. The answer's body goes to standard output as it came; status 1 where the server refused.
 
             Where somebody is signed in (`countersign login`), the call is theirs: a token that ran out is renewed and the call sent
-            again, once. What changes something bears an Idempotency-Key, so that a second copy is not done twice. Where this machine's
-            clock is refused, and the server's word is signed, it is corrected, and what may be sent again is.
+            again, once. Under message-signatures, what changes something bears an Idempotency-Key, so that a second copy is not done
+            twice. Where this machine's clock is refused, and the server's word is signed, it is corrected, and what may be sent again is.
             """
     ) { (run) throws(Fault) in
         let name = ClientDesk.profileName(run)
@@ -33,46 +33,25 @@ extension Command {
         let (origin, _) = try Origin.split(profile.url)
         var draft = try draft(run, to: origin)
         let scheme = try run.schemeName(default: profile.scheme)
-        var clockOffset: Int64 = 0
         if scheme == .messageSignatures, profile.scheme == scheme {
-            let shown = ShownAnswer { Answer(run, .toVerify, showing: .refusalsLast) }
-            let desk = try ClientDesk(run, name: name, folder: folder, profile, key, shown: shown)
-            if !run.arguments.has("as-release"), try desk.login() != nil {
-                return try SessionRequest(run: run, desk: desk, shown: shown).send(draft)
-            }
-            if !run.arguments.has("dry-run") {
-                return try ReleaseRequest(run: run, desk: desk, shown: shown).send(draft)
-            }
-            clockOffset = try desk.state().clockOffset
+            let desk = try ClientDesk(run, name: name, folder: folder, profile, key)
+            return try ClientRequest(run: run, desk: desk).send(draft)
         }
         var credentials = Credentials(
             keyID: profile.keyID, key: key, platform: profile.platform, version: profile.version,
             timezoneOffset: profile.timezoneOffset)
         Signing.setScope(of: &credentials, run)
-        try Signing.sign(&draft, scheme, credentials, at: run.now + clockOffset, nonce: Nonce.make(for: scheme))
+        try Signing.sign(&draft, scheme, credentials, at: run.now, nonce: Nonce.make(for: scheme))
         if run.arguments.has("dry-run") { return try show(draft, run) }
-        let line = try ServerLine(profile, .whileItMoves)
-        let shown = ShownAnswer { Answer(run, scheme == .messageSignatures ? .toVerify : .beginning) }
+        let line = try ServerLine(profile)
+        let answer = Answer(run, scheme == .messageSignatures ? .toVerify : .beginning)
         let signed = draft
-        try Waiting.run { () async throws(Fault) in try await exchange(signed, line, shown) }
-        guard let answer = shown.last else { throw Fault(.failed, "no answer was taken") }
+        try Waiting.run { () async throws(Fault) in try await line.exchange(signed, answer) }
         try answer.finish()
         if scheme == .messageSignatures, try !isOurs(answer.response, to: draft, profile, run) {
             return .failed
         }
         return answer.status >= 400 || (scheme == .formMD5 && answer.isLegacyError) ? .failed : .success
-    }
-
-    private static func exchange(_ draft: Draft, _ line: ServerLine, _ shown: ShownAnswer) async throws(Fault) {
-        let incoming: IncomingResponse
-        do throws(TransportError) {
-            incoming = try await line.send(draft)
-        } catch {
-            throw error.fault(line.origin)
-        }
-        let answer = shown.begin()
-        try await answer.take(incoming, from: line.origin)
-        _ = shown.end(answer)
     }
 
     static func show(_ draft: Draft, _ run: Invocation) throws(Fault) -> ExitStatus {

@@ -1,4 +1,4 @@
-import CountersignClient
+import Countersign
 import CountersignWire
 
 extension Command {
@@ -34,7 +34,7 @@ extension Command {
                 ["SESSION", "DEVICE", "CLASS", "SINCE", "LAST USED", ""],
                 entries.map { entry in
                     [
-                        entry.id.description, entry.deviceName, entry.deviceClass, Moment.text(entry.created),
+                        entry.id, entry.deviceName, entry.deviceKind, Moment.text(entry.created),
                         Moment.text(entry.used), entry.isCurrent ? "this one" : "",
                     ]
                 })
@@ -43,28 +43,25 @@ extension Command {
     }
 
     private static func end(_ ids: [SessionID], _ desk: ClientDesk) throws(Fault) {
-        try desk.perform { (installation, surroundings) throws(ClientProblem) in
-            for id in ids { try await AccountSessions(installation, surroundings).end(id) }
+        try desk.perform { (client) throws(ClientError) in
+            for id in ids { try await client.endSession(id.description) }
         }
     }
 
     private static func others(_ desk: ClientDesk) throws(Fault) -> [SessionID] {
-        try list(desk).filter { !$0.isCurrent }.map(\.id)
+        try list(desk).filter { !$0.isCurrent }.compactMap { SessionID($0.id) }
     }
 
-    private static func list(_ desk: ClientDesk) throws(Fault) -> [AccountSessions.Entry] {
-        try desk.perform { (installation, surroundings) throws(ClientProblem) in
-            try await AccountSessions(installation, surroundings).list()
-        }
+    private static func list(_ desk: ClientDesk) throws(Fault) -> [Client.Session] {
+        try desk.perform { (client) throws(ClientError) in try await client.sessions() }
     }
 }
 
-extension AccountSessions.Entry {
+extension Client.Session {
     fileprivate var json: JSONValue {
         [
-            "session": .string(id.description),
-            "device": ["class": .string(deviceClass), "name": .string(deviceName)], "created": .integer(created),
-            "used": .integer(used), "current": .bool(isCurrent),
+            "session": .string(id), "device": ["class": .string(deviceKind), "name": .string(deviceName)],
+            "created": .integer(created), "used": .integer(used), "current": .bool(isCurrent),
         ]
     }
 }

@@ -1,4 +1,4 @@
-import CountersignClient
+import Countersign
 import CountersignSeal
 import CountersignWire
 
@@ -30,10 +30,14 @@ extension Command {
         } else {
             text = try entry.readNew(asking: "new password: ")
         }
-        let password = try PasswordEntry.password(text)
-        let resetCode = code
-        try desk.perform { (installation, surroundings) throws(ClientProblem) in
-            try await CountersignClient.SignUp(installation, surroundings)(account, password, resetCode: resetCode)
+        let (name, password) = (account.description, try PasswordEntry.text(text))
+        let resetCode = try code.map { (code) throws(Fault) in try PasswordEntry.text(code) }
+        try desk.perform { (client) throws(ClientError) in
+            if let resetCode {
+                try await client.resetPassword(name, to: password, code: resetCode)
+            } else {
+                try await client.signUp(name, password)
+            }
         }
         try run.print(["account": .string(account.description), "profile": .string(desk.name)]) {
             let done = resetCode == nil ? "signed up as \(account)" : "the password of \(account) is set"

@@ -1,3 +1,4 @@
+import Countersign
 import CountersignClient
 import CountersignHandshake
 import CountersignWire
@@ -18,12 +19,12 @@ extension Command {
         if !run.arguments.has("offline") {
             switch try look(desk) {
             case .seen(let session): current = session
-            case .ended(let notice): return try tellNobody(run, desk, ended: notice)
+            case .ended(let ending): return try tellNobody(run, desk, ended: ending)
             case .notReached(let reason): doubt = reason
             }
         }
         // Asking may have renewed the token.
-        let now = try desk.state()
+        let now = try desk.perform { (client) throws(ClientError) in try await client.kept() }
         try tell(run, desk, now.login ?? login, clockOffset: now.clockOffset, current)
         if let doubt { run.console.note("note: as far as is known here; \(doubt)") }
         return .success
@@ -32,33 +33,33 @@ extension Command {
     /// What asking the server came to.
     private enum Look: Sendable {
         case seen(AccountSessions.Current)
-        case ended(Notice)
+        case ended(Ending?)
         case notReached(String)
     }
 
     private static func look(_ desk: ClientDesk) throws(Fault) -> Look {
-        let name = desk.name
-        return try desk.perform { (installation, surroundings) throws(ClientProblem) in
-            do throws(ClientProblem) {
-                return .seen(try await AccountSessions(installation, surroundings).current())
+        let (name, origin) = (desk.name, desk.origin)
+        return try desk.perform { (client) throws(ClientError) in
+            do throws(ClientError) {
+                return .seen(try await client.current())
             } catch {
                 switch error {
-                case .sessionEnded(let notice): return .ended(notice)
+                case .signedOut: return .ended(try await client.kept().ended)
                 case .vaultLocked, .vaultFailed: throw error
-                default: return .notReached(ClientDesk.fault(error, name).message)
+                default: return .notReached(ClientDesk.fault(error, name, origin).message)
                 }
             }
         }
     }
 
-    private static func tellNobody(_ run: Invocation, _ desk: ClientDesk, ended: Notice?) throws(Fault) -> ExitStatus {
+    private static func tellNobody(_ run: Invocation, _ desk: ClientDesk, ended: Ending?) throws(Fault) -> ExitStatus {
         let json: JSONValue = [
             "profile": .string(desk.name), "signed_in": false, "reason": .optional(ended?.reason),
             "at": ended?.at.map { .integer($0) } ?? .null, "by": .optional(ended?.by), "vault": .string(desk.backEnd),
         ]
         try run.print(json) {
             guard let ended else { return "nobody is signed in" }
-            return "nobody is signed in: the session has ended: \(ClientDesk.reason(ended))"
+            return "nobody is signed in: the session has ended: \(ClientDesk.reason(SessionEnd(ended)))"
         }
         return .failed
     }

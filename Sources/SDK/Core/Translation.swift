@@ -5,7 +5,7 @@ import CountersignWire
 
 extension ClientError {
     /// The state machine's problem, in an app's terms.
-    init(_ problem: ClientProblem) {
+    package init(_ problem: ClientProblem) {
         self =
             switch problem {
             case .notSignedIn: .notSignedIn
@@ -73,7 +73,7 @@ extension ClientError.Refusal {
 extension SessionEnd {
     init(_ notice: Notice) { self.init(notice.reason ?? "unknown", notice.at, by: notice.by) }
 
-    init(_ ending: Ending) { self.init(ending.reason, ending.at, by: ending.by) }
+    package init(_ ending: Ending) { self.init(ending.reason, ending.at, by: ending.by) }
 
     /// Source: docs/protocol.md, "Sessions".
     private init(_ word: String, _ at: Int64?, by: String?) {

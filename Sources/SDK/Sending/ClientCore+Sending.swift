@@ -12,6 +12,10 @@ extension ClientCore {
         /// Where somebody is present.
         var signer: PassingSigner?
         var progress: @Sendable (TransferProgress) -> Void = { _ in }
+        var refusals = Refusals.thrown
+
+        /// What becomes of an answer in which the authority refuses.
+        enum Refusals: Sendable { case thrown, answered }
     }
 
     /// One wish of the app's: through the interceptors to the server, as often as it takes, and back.
@@ -71,7 +75,7 @@ extension ClientCore {
             throw note(ClientError(error))
         }
         noteClock()
-        return try answer(answered, transport)
+        return try answer(answered, transport, manner.refusals)
     }
 
     /// The request as the state machine takes it, to be signed.
@@ -89,9 +93,12 @@ extension ClientCore {
 
     /// What the authority refuses is thrown; what a backend says is an answer, whatever its status.
     private func answer(
-        _ answered: SignedCalls.Answered, _ transport: CallTransport
+        _ answered: SignedCalls.Answered, _ transport: CallTransport, _ refusals: Manner.Refusals
     ) throws(ClientError) -> APIAnswer {
-        if let notice = answered.notice, notice.isGenuine { throw note(ClientError(notice)) }
+        if let notice = answered.notice, notice.isGenuine {
+            let error = note(ClientError(notice))
+            if refusals == .thrown { throw error }
+        }
         let message = answered.response.message
         var (fields, rest) = transport.takeAnswer()
         hints.note(fields)

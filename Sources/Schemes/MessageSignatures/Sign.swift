@@ -11,12 +11,15 @@ extension MessageSignatures {
             draft.set("Content-Digest", ContentDigest.value(for: draft.body.span))
         }
         let algorithm = credentials.key.algorithm.rawValue
-        var names = ["@method", "@authority", "@path", "@query"]
-        for field in draft.fields {
+        var list = #""@method" "@authority" "@path" "@query""#
+        for (index, field) in draft.fields.enumerated() {
             let name = field.name.lowercased()
-            if !names.contains(name), !MessageSignatures.isLeftOut(name) { names.append(name) }
+            // Fields of one name are one component.
+            guard !MessageSignatures.isLeftOut(name), !draft.fields[..<index].contains(where: { $0.isNamed(name) })
+            else { continue }
+            list += " \"\(name)\""
         }
-        let list = (names.map { "\"\($0)\"" } + additional).joined(separator: " ")
+        for component in additional { list += " \(component)" }
         let keyID = credentials.keyID.quotable
         draft.set(
             "Signature-Input",

@@ -12,6 +12,8 @@ actor FakeBackend {
         case fail(TransportError)
         /// The authority refuses it in its own name.
         case refuse(String, [(name: String, value: JSONValue)] = [])
+        /// The authority signs this answer, and these bytes arrive.
+        case sign([UInt8], arriving: [UInt8])
         /// Nothing comes until whoever waits is cancelled.
         case silence
     }
@@ -51,6 +53,13 @@ actor FakeBackend {
                 throw TransportError(.machine("the authority of the tests"), .notSent)
             }
             return FakeBackend.response(response)
+        case .sign(let body, let arriving):
+            guard let response = try? await authority.sign(body, answering: draft(request)) else {
+                throw TransportError(.machine("the authority of the tests"), .notSent)
+            }
+            let message = response.message
+            let fields = message.fields.map { HTTPField(message.text($0.name), message.text($0.value)) }
+            return FakeBackend.response(200, fields, arriving)
         case .silence:
             try? await Task.sleep(for: .seconds(60))
             throw TransportError(.cancelled, .outcomeUnknown)
@@ -106,6 +115,15 @@ actor FakeBackend {
 }
 
 extension FakeAuthority {
+    /// A success in the session's name.
+    func sign(_ body: [UInt8], answering draft: Draft) throws -> Response {
+        guard let session else { throw Problem.broken }
+        let signer = Credentials(keyID: KeyID(session.token(session.epoch)), key: session.key(of: session.epoch))
+        let fields = try MessageSignatures().sign(
+            status: 200, body: body, answering: draft.request(), as: signer, at: now)
+        return Response(status: 200, fields: fields ?? [], body: body)
+    }
+
     /// A refusal in the authority's name, with more members.
     func refuse(_ code: String, _ members: [(name: String, value: JSONValue)], to draft: Draft) throws -> Response {
         let body = Array(JSONValue.object([("code", .string(code))] + members).text.utf8)
@@ -129,15 +147,16 @@ struct FakeCarrier: Carrier {
     func replaceTrust(by trust: Trust) {}
 }
 
-/// A body that is there. Safe to share: one reader reads it.
+/// A body that is there, in pieces. Safe to share: one reader reads it.
 final class WholeBody: BodySource, @unchecked Sendable {
-    private var bytes: [UInt8]
+    private static let piece = 400_000
+    private var bytes: ArraySlice<UInt8>
 
-    init(_ bytes: [UInt8]) { self.bytes = bytes }
+    init(_ bytes: [UInt8]) { self.bytes = bytes[...] }
 
     func next() async throws(TransportError) -> [UInt8]? {
-        defer { bytes = [] }
-        return bytes.isEmpty ? nil : bytes
+        defer { bytes = bytes.dropFirst(WholeBody.piece) }
+        return bytes.isEmpty ? nil : Array(bytes.prefix(WholeBody.piece))
     }
 
     func cancel() {}
