@@ -1,6 +1,7 @@
 import CountersignSeal
 import CountersignTestKit
 import CountersignTrust
+import Glibc
 import Testing
 
 @testable import Countersign
@@ -127,6 +128,32 @@ import Testing
         await #expect(throws: ClientError.self) { try await client.fetchPins() }
     }
 
+    @Test func ofManySetsAtOnceTheNewestStays() async throws {
+        let key = try PrivateKey(random: .ed25519)
+        let manifests = try (1...64).map { version in
+            let text = """
+                {"app":"shop","version":\(version),"not_before":1800000000,"not_after":1800000001,
+                 "hosts":[{"pattern":"v\(version).example.com","pins":["\(Certificates.strange)"],"backups":["\(TrustTests.stranger)"]}]}
+                """
+            return try #require(SignedManifest.text(of: Array(text.utf8), signedBy: key))
+        }
+        let folder = try TestFolder()
+        let carrier = LastTrust()
+        var options = ClientOptions()
+        options.clock.wall = { 1_800_000_000 }
+        options.carriage = .custom(carrier)
+        options.pinUpdates = .signed(
+            PinUpdates.Signers(
+                app: "shop", keys: [Array(key.publicKey.der.suffix(32))], store: ManifestFile("\(folder.path)/pins")))
+        let client = try Client(
+            release: someRelease(), baseURL: "https://api.example.com", vault: .folder("/dev/null/x"), trust: .system,
+            options: options)
+        await withTaskGroup(of: Void.self) { group in
+            for manifest in manifests { group.addTask { _ = try? client.updatePins(manifest) } }
+        }
+        #expect(carrier.last == "v64.example.com")
+    }
+
     @Test func onlyWhoWasNamedMayReplacePins() throws {
         let client = try Client(
             release: someRelease(), baseURL: "https://api.example.com", vault: .folder("/dev/null/x"), trust: .system)
@@ -174,5 +201,22 @@ import Testing
         ]
         let trust = Trust([try #require(rules[rule])], others: .system)
         #expect(trust.isPinned(try Host("api.example.com")) == expected)
+    }
+}
+
+/// Sends nothing, and remembers by which trust it would.
+private final class LastTrust: Carrier {
+    private let pattern = Guarded("")
+
+    var last: String { pattern.with { $0 } }
+
+    func send(
+        _ request: OutgoingRequest, progress: @escaping @Sendable (TransferProgress) -> Void
+    ) async throws(TransportError) -> IncomingResponse { throw TransportError(.offline, .notSent) }
+
+    func replaceTrust(by trust: Trust) {
+        // Whoever overtakes does it here.
+        usleep(useconds_t.random(in: 0...500))
+        pattern.with { $0 = trust.rules.first.map { "\($0.pattern)" } ?? "" }
     }
 }

@@ -8,17 +8,25 @@ final class TrustInForce: Sendable {
     private let keeper: TrustKeeper?
     private let carrier: any Carrier
     private let origin: Origin
-    /// Asked for each request, and other only with another trust.
-    private let pinned: Guarded<Bool>
+    private struct InForce {
+        var generation: Int
+        /// Asked for each request, and other only with another trust.
+        var isPinned: Bool
+    }
+
+    private let inForce: Guarded<InForce>
 
     /// For requests to `origin`.
     init(_ builtIn: Trust, _ keeper: TrustKeeper?, _ carrier: any Carrier, for origin: Origin) {
         (self.builtIn, self.keeper, self.carrier, self.origin) = (builtIn, keeper, carrier, origin)
-        pinned = Guarded(TrustInForce.pins(origin, keeper?.current.trust ?? builtIn))
+        let current = keeper?.current
+        inForce = Guarded(
+            InForce(
+                generation: current?.number ?? 0, isPinned: TrustInForce.pins(origin, current?.trust ?? builtIn)))
     }
 
     /// Whether only the holder of a key that was named is taken for the server.
-    var isPinned: Bool { pinned.with { $0 } }
+    var isPinned: Bool { inForce.with { $0.isPinned } }
 
     private static func pins(_ origin: Origin, _ trust: Trust) -> Bool {
         origin.security == .tls && trust.isPinned(origin.host)
@@ -29,9 +37,13 @@ final class TrustInForce: Sendable {
         guard let keeper else { throw .misuse("pins: ClientOptions.pinUpdates names nobody who may replace them") }
         do throws(ManifestProblem) {
             let generation = try keeper.takeUp(manifest, at: time)
-            carrier.replaceTrust(by: generation.trust)
             let isPinned = TrustInForce.pins(origin, generation.trust)
-            pinned.with { $0 = isPinned }
+            inForce.with { now in
+                // Of two at once the newer one stays, whichever comes here last.
+                guard generation.number > now.generation else { return }
+                carrier.replaceTrust(by: generation.trust)
+                now = InForce(generation: generation.number, isPinned: isPinned)
+            }
             return generation.version
         } catch {
             throw .manifest(error)

@@ -18,7 +18,7 @@ final class UploadChannel: Sendable {
     }
 
     /// Bytes that are kept for a slow server.
-    private static let limit = 262_144
+    static let limit = 262_144
 
     private struct State {
         var pieces: [UInt8] = []
@@ -38,6 +38,9 @@ final class UploadChannel: Sendable {
         self.length = length
         self.resume = resume
     }
+
+    /// Bytes in memory, those that went out among them.
+    var held: Int { state.with { $0.pieces.count } }
 
     /// Whether the caller's stream is what is waited for.
     var isStarved: Bool { state.with { $0.isStarved } }
@@ -102,6 +105,10 @@ final class UploadChannel: Sendable {
             state.start += count
             if state.start == state.pieces.count {
                 state.pieces.removeAll(keepingCapacity: true)
+                state.start = 0
+            } else if state.start >= UploadChannel.limit {
+                // A stream that is always ahead never lets it become empty.
+                state.pieces.removeSubrange(..<state.start)
                 state.start = 0
             }
             guard state.pieces.count - state.start < UploadChannel.limit else { return (.bytes(count), nil) }

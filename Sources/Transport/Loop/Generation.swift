@@ -9,6 +9,7 @@ final class Generation {
     let authorities: AuthorityStore
     /// Handles that served a request well, and serve another: to make one costs as much as to use it.
     private var spare: [UnsafeMutableRawPointer] = []
+    private var isOver = false
 
     init?(_ trust: Trust, _ options: TransportOptions) {
         guard let authorities = AuthorityStore(options.authorities), let handle = curl_multi_init() else { return nil }
@@ -26,7 +27,7 @@ final class Generation {
     }
 
     /// A handle without a setting.
-    func makeTransfer() -> UnsafeMutableRawPointer? { spare.popLast() ?? curl_easy_init() }
+    func makeTransfer() -> UnsafeMutableRawPointer? { isOver ? nil : spare.popLast() ?? curl_easy_init() }
 
     /// Takes one back that is removed, and forgets all that it was told. There are never more than were in use at once.
     func recycle(_ transfer: UnsafeMutableRawPointer) {
@@ -34,7 +35,11 @@ final class Generation {
         spare.append(transfer)
     }
 
-    func refuseAll() { trust = Trust([], others: .refused) }
+    /// Nothing goes out on its connections any more, nor on new ones.
+    func refuseAll() {
+        isOver = true
+        trust = Trust([], others: .refused)
+    }
 
     func add(_ transfer: UnsafeMutableRawPointer) throws(TransportError) {
         guard curl_multi_add_handle(handle, transfer) == CURLM_OK else {

@@ -1,0 +1,41 @@
+import Testing
+
+@testable import CountersignTransport
+
+struct UploadChannelTests {
+    /// Were it only ever emptied when all of it went out, a file of gigabytes would be in memory before it was sent.
+    @Test func aStreamThatIsAlwaysAheadIsNotKept() async throws {
+        let length = 64 * UploadChannel.limit
+        let channel = UploadChannel(.bytes(length)) {}
+        let pump = Task.detached {
+            let piece = [UInt8](repeating: 0x61, count: 10_000)
+            var left = length
+            while left > 0 {
+                let count = min(left, piece.count)
+                try await channel.push(Array(piece[..<count]))
+                left -= count
+            }
+            channel.close(nil)
+        }
+        let room = UnsafeMutableRawBufferPointer.allocate(byteCount: 16_384, alignment: 1)
+        defer { room.deallocate() }
+        var (taken, mostHeld) = (0, 0)
+        sending: while true {
+            switch channel.take(into: room) {
+            case .bytes(let count):
+                taken += count
+                mostHeld = max(mostHeld, channel.held)
+            // The stream gets its turn while something is left, so that it is ahead.
+            case .nothingYet: try await Task.sleep(for: .milliseconds(1))
+            case .end: break sending
+            case .failed(let detail):
+                Issue.record("\(detail)")
+                break sending
+            }
+            if channel.held < UploadChannel.limit + room.count { await Task.yield() }
+        }
+        try await pump.value
+        #expect(taken == length)
+        #expect(mostHeld < 3 * UploadChannel.limit)
+    }
+}
