@@ -128,9 +128,9 @@ import Testing
         await #expect(throws: ClientError.self) { try await client.fetchPins() }
     }
 
-    @Test func ofManySetsAtOnceTheNewestStays() async throws {
+    @Test func ofTwoSetsAtOnceTheNewerOneStays() async throws {
         let key = try PrivateKey(random: .ed25519)
-        let manifests = try (1...64).map { version in
+        let manifests = try (1...2).map { version in
             let text = """
                 {"app":"shop","version":\(version),"not_before":1800000000,"not_after":1800000001,
                  "hosts":[{"pattern":"v\(version).example.com","pins":["\(Certificates.strange)"],"backups":["\(TrustTests.stranger)"]}]}
@@ -148,10 +148,11 @@ import Testing
         let client = try Client(
             release: someRelease(), baseURL: "https://api.example.com", vault: .folder("/dev/null/x"), trust: .system,
             options: options)
-        await withTaskGroup(of: Void.self) { group in
-            for manifest in manifests { group.addTask { _ = try? client.updatePins(manifest) } }
-        }
-        #expect(carrier.last == "v64.example.com")
+        let first = Task.detached { try client.updatePins(manifests[0]) }
+        while !carrier.isBusy { try await Task.sleep(for: .milliseconds(1)) }
+        #expect(try client.updatePins(manifests[1]) == 2)
+        #expect(try await first.value == 1)
+        #expect(carrier.last == "v2.example.com")
     }
 
     @Test func onlyWhoWasNamedMayReplacePins() throws {
@@ -207,16 +208,22 @@ import Testing
 /// Sends nothing, and remembers by which trust it would.
 private final class LastTrust: Carrier {
     private let pattern = Guarded("")
+    private let busy = Guarded(false)
 
+    var isBusy: Bool { busy.with { $0 } }
     var last: String { pattern.with { $0 } }
 
     func send(
         _ request: OutgoingRequest, progress: @escaping @Sendable (TransferProgress) -> Void
     ) async throws(TransportError) -> IncomingResponse { throw TransportError(.offline, .notSent) }
 
+    /// Who brings the first set is overtaken here, if he can be.
     func replaceTrust(by trust: Trust) {
-        // Whoever overtakes does it here.
-        usleep(useconds_t.random(in: 0...500))
-        pattern.with { $0 = trust.rules.first.map { "\($0.pattern)" } ?? "" }
+        guard let first = trust.rules.first.map({ "\($0.pattern)" }) else { return }
+        if first == "v1.example.com" {
+            busy.with { $0 = true }
+            usleep(300_000)
+        }
+        pattern.with { $0 = first }
     }
 }
