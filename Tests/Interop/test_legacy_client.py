@@ -241,7 +241,7 @@ def logged(gateway: Gateway, path: str, count: int) -> list[dict]:
     """What the gateway granted there, once it has written that many down."""
     deadline = time.monotonic() + 5
     while True:
-        found = [event for event in gateway.events() if (event.get("path"), event["code"]) == (path, "ok")]
+        found = [event for event in gateway.events() if (event.get("path"), event.get("code")) == (path, "ok")]
         if len(found) >= count or time.monotonic() > deadline:
             return found
         time.sleep(0.05)
