@@ -4,6 +4,7 @@ import pathlib
 
 import pytest
 
+import needs
 from backend import Backend
 from gateway import BINARY, Gateway
 
@@ -35,6 +36,13 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node, error) -> None:
     NOTES.extend(getattr(node, "workeroutput", {}).get("notes", []))
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = (yield).get_result()
+    if report.skipped and not hasattr(report, "wasxfail") and not needs.is_excused(report.longrepr[2]):
+        report.outcome, report.longrepr = "failed", f"{report.longrepr[2]}, and COUNTERSIGN_NO_SKIPS is set"
 
 
 def pytest_terminal_summary(terminalreporter) -> None:

@@ -16,6 +16,7 @@ import urllib.request
 import pytest
 from cryptography.hazmat.primitives import serialization
 
+import needs
 from bearer import asked, bearing, login
 from gateway import Gateway, run
 from l1_client import signed
@@ -252,7 +253,7 @@ def test_its_memory_is_its_own(tmp_path):
         gateway.stop()
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="only root reads the memory of a process that forbids it")
+@needs.machine(os.getuid() == 0, "root, who alone reads the memory of a process that forbids it")
 def test_what_a_core_would_hold(planted):
     """Keys that it works with, and what was sent to it lately; but no password that was proved without being sent."""
     held = memory(planted.gateway.process.pid)

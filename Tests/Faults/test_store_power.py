@@ -13,9 +13,10 @@ import sys
 import pytest
 
 import disk
+import needs
 from store import Driver, Ledger
 
-needs_strace = pytest.mark.skipif(not shutil.which("strace"), reason="no strace")
+needs_strace = needs.programs("strace")
 
 
 def chosen(kinds: list[str], kind: str, count: int) -> set[int]:

@@ -7,13 +7,12 @@ import subprocess
 
 import pytest
 
+import needs
 from gateway import BINARY, Gateway, run
 from person import PASSWORD, Person
-from vaults import Keyring, missing
+from vaults import Keyring
 
-needs_keyring = pytest.mark.skipif(bool(missing("gnome-keyring-daemon", "dbus-daemon", "dbus-send")), reason="no gnome-keyring")
-needs_creds = pytest.mark.skipif(
-    bool(missing("systemd-creds")) or os.geteuid() != 0 or os.path.exists("/dev/tpmrm0"), reason="no systemd-creds, not root, or a TPM")
+needs_keyring = needs.programs("gnome-keyring-daemon", "dbus-daemon", "dbus-send")
 NO_BUS = ("env", "-u", "DBUS_SESSION_BUS_ADDRESS", "-u", "DISPLAY", "XDG_RUNTIME_DIR=/nonexistent")
 PASSPHRASE = ("env", "COUNTERSIGN_VAULT_PASSPHRASE=a passphrase")
 
@@ -79,7 +78,8 @@ def test_the_keyring_of_whoever_sits_there(served, keyring, tmp_path):
     assert both[0].run("logout").returncode == 0 and both[1].run("status", "--offline").returncode == 0
 
 
-@needs_creds
+@needs.programs("systemd-creds")
+@needs.machine(os.geteuid() == 0 and not os.path.exists("/dev/tpmrm0"), "root without a TPM, which would be tried first")
 def test_the_machines_own_credential_secret(served, tmp_path, note):
     alice = person(served, tmp_path, "creds", "platform", NO_BUS).signs_up().logs_in()
     assert alice.status()["vault"] == "systemd-creds"

@@ -7,11 +7,12 @@ import subprocess
 
 import pytest
 
-from vaults import BARE, TPM, Keyring, ask, missing, start
+import needs
+from vaults import BARE, TPM, Keyring, ask, start
 
-needs_keyring = pytest.mark.skipif(bool(missing("gnome-keyring-daemon", "dbus-daemon", "dbus-send")), reason="no gnome-keyring")
-needs_tpm = pytest.mark.skipif(bool(missing("swtpm")), reason="no swtpm")
-needs_creds = pytest.mark.skipif(bool(missing("systemd-creds")) or os.geteuid() != 0, reason="no systemd-creds, or not root")
+needs_keyring = needs.programs("gnome-keyring-daemon", "dbus-daemon", "dbus-send")
+needs_tpm = needs.programs("swtpm")
+needs_root = needs.machine(os.geteuid() == 0, "root, who alone reads the key of systemd-creds")
 PASSPHRASE = {"VAULT_PASSPHRASE": "correct horse"}
 ITEM = ("service", "account")
 
@@ -51,7 +52,8 @@ def test_a_file_under_a_tpm(tpm, tmp_path, note):
     note(f"the vault's contract, over {version('swtpm')}")
 
 
-@needs_creds
+@needs.programs("systemd-creds")
+@needs_root
 def test_a_file_under_systemd_creds(tmp_path, note):
     assert keeps_the_contract("systemd-creds", tmp_path)
     note(f"the vault's contract, over systemd-creds of {version('systemd-creds')}")
@@ -151,7 +153,8 @@ def test_the_platforms_order_and_its_reasons(tpm, tmp_path):
     assert ask("platform", tmp_path / "b", "read", *ITEM, **PASSPHRASE).endswith("names no back end")
 
 
-@needs_creds
+@needs.programs("systemd-creds")
+@needs_root
 def test_systemd_creds_comes_before_a_passphrase(tmp_path):
     chosen = ask("platform", tmp_path / "a", "choice", **NO_TPM, **PASSPHRASE).splitlines()
     assert chosen[0] == "chose systemd-creds"

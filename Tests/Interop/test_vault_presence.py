@@ -1,18 +1,17 @@
 """A secret bound to presence, over the real PAM and the real fprintd with libfprint's virtual sensor: it comes out for who is there,
 and for nobody else."""
 
-import pathlib
 import subprocess
 
 import pytest
 
 import fingerprint
+import needs
 from sensor import FPRINTD, Sensor
-from vaults import TPM, ask, missing, start
+from vaults import TPM, ask, start
 
 ITEM = ("payments", "anna")
-needs_sensor = pytest.mark.skipif(
-    not pathlib.Path(FPRINTD).exists() or bool(missing("fprintd-enroll", "swtpm", "dbus-daemon")), reason="no fprintd or swtpm")
+needs_sensor = needs.programs(FPRINTD, "fprintd-enroll", "swtpm", "dbus-daemon")
 # As Debian's common-auth is built: what checks, and a refusal where it does not say yes.
 STACK = """auth [success=1 default=ignore] pam_exec.so expose_authtok quiet {folder}/check
 auth requisite pam_deny.so
@@ -51,13 +50,14 @@ def machine(tmp_path):
     return Machine(tmp_path)
 
 
-def test_a_password_that_pam_takes_opens_it(machine):
+def test_a_password_that_pam_takes_opens_it(machine, note):
     assert machine.does("bind", *ITEM, "root", typed="right") == "bound"
     assert machine.does("release", *ITEM, typed="right") == "present root"
     assert machine.does("release", *ITEM, typed="wrong").startswith("retry: PAM: ")
     assert machine.does("release", *ITEM, typed="").startswith("retry: PAM: ")
     assert machine.does("release", *ITEM).startswith("loginPage: ")
     assert machine.does("release", "payments", "nobody", typed="right").startswith("loginPage: ")
+    note("presence: a password, right and wrong, by PAM's own modules in a stack like Debian's")
 
 
 def test_nothing_but_that_password_opens_it(machine):

@@ -5,8 +5,7 @@ import random
 import subprocess
 import time
 
-import pytest
-
+from failing import needs_mounts
 from vaults import BARE, DRIVER, ask, start
 
 PASSPHRASE = {"VAULT_PASSPHRASE": "correct horse"}
@@ -63,8 +62,7 @@ def test_a_lease_is_had_by_one_and_given_back_by_the_dead(tmp_path):
     assert waiting.returncode == 0
 
 
-@pytest.mark.skipif(subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode != 0,
-                    reason="no right to make a mount namespace")
+@needs_mounts
 def test_a_full_disk_changes_nothing(tmp_path):
     script = """folder=$1 driver=$2 old=$3
 run() { word=$1; shift; "$driver" passphrase "$folder" "$word" service account "$@"; echo "[$?]"; }

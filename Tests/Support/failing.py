@@ -1,10 +1,9 @@
 """Disks that fail, and where this machine lets a test make them: mounts of its own, and a library that fails in place of the kernel."""
 
 import pathlib
-import shutil
 import subprocess
 
-import pytest
+import needs
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -13,16 +12,17 @@ def can_mount() -> bool:
     return subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode == 0
 
 
-needs_mounts = pytest.mark.skipif(not can_mount(), reason="no right to make a mount namespace")
+needs_mounts = needs.machine(can_mount(), "the right to make a mount namespace")
 
 
 def ext4_tells() -> bool:
     """Whether a file system of our own can be made to fail: loop devices, ext4, and its switch for that."""
-    return can_mount() and bool(shutil.which("mkfs.ext4")) and pathlib.Path("/sys/fs/ext4").is_dir() and \
+    return can_mount() and pathlib.Path("/sys/fs/ext4").is_dir() and \
         subprocess.run(["losetup", "-f"], capture_output=True, check=False).returncode == 0
 
 
-needs_ext4 = pytest.mark.skipif(not ext4_tells(), reason="no loop device with ext4")
+def needs_ext4(test):
+    return needs.programs("mkfs.ext4")(needs.machine(ext4_tells(), "a loop device with ext4")(test))
 
 
 class Ext4:

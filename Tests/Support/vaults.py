@@ -2,7 +2,6 @@
 
 import os
 import pathlib
-import shutil
 import socket
 import subprocess
 import time
@@ -134,8 +133,3 @@ class Keyring(Machine):
     def call(self, method: str, *arguments: str, path: str = "/org/freedesktop/secrets") -> subprocess.CompletedProcess:
         return subprocess.run(["dbus-send", "--session", "--print-reply", "--dest=org.freedesktop.secrets", path, method,
                                *arguments], env=BARE | self.variables, capture_output=True, timeout=10)
-
-
-def missing(*programs: str) -> str | None:
-    """The first program that is not on this machine."""
-    return next((program for program in programs if not shutil.which(program)), None)

@@ -49,16 +49,6 @@ struct CertificateTests {
         }
     }
 
-    private static func older(
-        _ identity: @escaping @Sendable (Authorities) throws -> TestServer.Identity
-    ) -> @Sendable (Authorities) throws -> TestServer.Identity {
-        { authorities in
-            var identity = try identity(authorities)
-            identity.newest = .tls12
-            return identity
-        }
-    }
-
     private static let ownPin: @Sendable (Authorities, TestServer.Identity) throws -> Policy = {
         try .pins([pin($1.chain[0])], backups: [strangePin])
     }
@@ -70,6 +60,10 @@ struct CertificateTests {
     }
 
     private static let day: Int64 = 86_400
+
+    /// Of TLS records. Source: RFC 8446 §5.1.
+    private static let handshake: UInt8 = 22
+    private static let applicationData: UInt8 = 23
 
     /// Among them the twelve that every client meets: good, expired, not yet valid, for another host, self-signed with and without its
     /// pin, good but unpinned, a middleman's from an authority that the machine trusts, met by the backup, revoked by a staple, in a
@@ -138,8 +132,6 @@ struct CertificateTests {
             expected: [.certificateNotPinned(.noPathToAuthority)]),
         Case(name: "stapled: good", identity: stapled(.good)),
         Case(name: "stapled: revoked", identity: stapled(.revoked), expected: [.revoked]),
-        Case(name: "stapled over TLS 1.2: good", identity: older(stapled(.good))),
-        Case(name: "stapled over TLS 1.2: revoked", identity: older(stapled(.revoked)), expected: [.revoked]),
         Case(
             name: "stapled: revoked, by a pinned authority of one's own",
             identity: { authorities in
@@ -204,19 +196,26 @@ struct CertificateTests {
             expected: [.custom(name: "mine", reason: "two")]),
     ]
 
-    @Test(arguments: cases)
-    func verdict(_ test: Case) async throws {
+    /// Over both versions of TLS: they send certificates and staples in other orders, and TLS 1.2 shows on the wire what a record is.
+    @Test(arguments: cases, [TestServer.Identity.Version.tls12, .tls13])
+    func verdict(_ test: Case, _ version: TestServer.Identity.Version) async throws {
         let authorities = try Authorities.shared.get()
-        let identity = try test.identity(authorities)
+        var identity = try test.identity(authorities)
+        identity.newest = version
         let server = try TestServer(.tls(identity)) { connection in
             while connection.readHead() != nil { connection.answer() }
         }
         defer { server.stop() }
-        let trust = Trust([try .host("**.example.com", test.policy(authorities, identity))], others: .refused)
+        let policy = try test.policy(authorities, identity)
+        let trust = Trust([try .host("**.example.com", policy)], others: .refused)
         let transport = try HTTPTransport(trust: trust, options: authorities.options)
         let result = await outcome(transport, OutgoingRequest("GET", try server.origin(), "/"))
         guard !test.expected.isEmpty else {
             #expect(try result.get() == 200)
+            server.stop()
+            #expect(await eventually { server.tally.closed == 1 })
+            // What a refusal must not show is seen where there is none.
+            #expect(server.tally.records[Self.applicationData, default: 0] > 0)
             return
         }
         guard case .failure(let error) = result, case .untrusted(let verdict) = error.cause else {
@@ -226,11 +225,14 @@ struct CertificateTests {
         #expect(verdict.reasons == test.expected)
         #expect(verdict.decision == .refused)
         #expect(error.fate == .notSent)
-        // A refusal says which keys were served.
+        // A refusal says which keys were served, and which were expected.
         #expect(verdict.served == identity.chain.map(\.certificate.pin))
-        #expect(await eventually { server.tally.connections == 1 })
+        #expect(verdict.expected == policy.pins)
         // The socket has seen a handshake, or its beginning, and nothing after it.
-        #expect(server.tally.received == 0)
+        #expect(await eventually { server.tally.closed == 1 })
+        #expect(server.tally.connections == 1 && server.tally.received == 0)
+        #expect(server.tally.records[Self.handshake, default: 0] > 0)
+        #expect(server.tally.records[Self.applicationData] == nil, "\(server.tally.records)")
     }
 
     @Test func othersAreRefusedOrGoByTheSystem() async throws {
@@ -266,6 +268,7 @@ struct CertificateTests {
         #expect(try await outcome(transport, OutgoingRequest("GET", try server.origin(), "/")).get() == 200)
         #expect(seen.with { $0.map(\.decision) } == [.reported])
         #expect(seen.with { $0.first?.reasons } == [.pinNotMet])
+        #expect(seen.with { $0.first?.expected.map(\.description) } == [pin(authorities.other), strangePin])
 
         let alone = try Issued.selfSigned(CertificateRequest("Alone", hosts: ["api.example.com"], at: authorities.time))
         let stranger = try TestServer(.tls(TestServer.Identity([alone]))) { if $0.readHead() != nil { $0.answer() } }

@@ -8,6 +8,7 @@ public final class TestConnection {
     private let server: TestServer
     private let tls: OpaquePointer?
     private var pending: [UInt8] = []
+    private var records = RecordCount()
 
     /// Nil where there is no handshake.
     init?(_ descriptor: Int32, _ server: TestServer) {
@@ -20,14 +21,25 @@ public final class TestConnection {
         guard let tls = SSL_new(context.pointer) else { return nil }
         SSL_set_fd(tls, descriptor)
         self.tls = tls
+        SSL_set_msg_callback(tls) { isWritten, _, kind, bytes, count, _, connection in
+            guard isWritten == 0, let connection else { return }
+            Unmanaged<TestConnection>.fromOpaque(connection).takeUnretainedValue()
+                .records.note(kind, UnsafeRawBufferPointer(start: bytes, count: count))
+        }
+        SSL_ctrl(tls, SSL_CTRL_SET_MSG_CALLBACK_ARG, 0, Unmanaged.passUnretained(self).toOpaque())
         guard SSL_accept(tls) == 1 else {
             ERR_clear_error()
+            records.drain(descriptor)
             return nil
         }
         server.state.with { $0.tally.handshakes += 1 }
     }
 
-    deinit { SSL_free(tls) }
+    deinit {
+        SSL_free(tls)
+        records.settle()
+        server.state.with { $0.tally.records.merge(records.counts) { $0 + $1 } }
+    }
 
     /// What comes next, 64 KiB at most; nil at the end.
     public func read() -> [UInt8]? {

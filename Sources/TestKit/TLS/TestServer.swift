@@ -13,6 +13,12 @@ public final class TestServer: Sendable {
         public var handshakes = 0
         /// Bytes of requests, without TLS's own.
         public var received = 0
+        /// Connections that are over: of them nothing more comes.
+        public var closed = 0
+        /// The TLS records that clients sent on connections that are over, by content type: 20 change_cipher_spec, 21 alert,
+        /// 22 handshake, 23 application_data. Counted on the socket, so also in a handshake that failed; by the type inside,
+        /// where TLS 1.3 hides it. Who refuses a server has sent none of 23. Source: RFC 8446 §5.1, §5.2.
+        public var records: [UInt8: Int] = [:]
     }
 
     /// What it shows a client.
@@ -132,7 +138,10 @@ public final class TestServer: Sendable {
             TestThread.start { [self] in
                 TestConnection(descriptor, self).map(serve)
                 // Forgotten before it is closed: the number may be given out again at once.
-                _ = state.with { $0.open.remove(descriptor) }
+                state.with { state in
+                    state.open.remove(descriptor)
+                    state.tally.closed += 1
+                }
                 close(descriptor)
             }
         }
