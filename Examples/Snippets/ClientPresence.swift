@@ -8,6 +8,13 @@ func optionsWithPresence(_ presence: Presence) -> ClientOptions {
     return options
 }
 
+/// Nobody is asked at launch; only what needs the key asks for him.
+func withoutGate(_ options: ClientOptions) -> ClientOptions {
+    var options = options
+    if options.gate == .atLaunch { options.gate = ClientOptions.Gate.none }
+    return options
+}
+
 /// Routes that want the device's own signature, a refresh, another password: within the closure, and not outside of it.
 func pay(_ client: Client, _ payment: APIRequest) async throws -> Int {
     try await client.withPresence("Confirm payment") { client in
@@ -17,7 +24,13 @@ func pay(_ client: Client, _ payment: APIRequest) async throws -> Int {
 
 /// The gate after launch.
 func gate(_ client: Client) async -> String? {
-    guard case .active = await client.resume() else { return "nobody is signed in" }
+    switch await client.resume() {
+    case .active: return nil
+    case .locked: break
+    case .signedOut: return "to the login page"
+    case .unavailable: return "what is kept cannot be read"
+    case .updateRequired: return "to the next version"
+    }
     do {
         try await client.unlock("Open your notes")
         return nil
@@ -26,7 +39,6 @@ func gate(_ client: Client) async -> String? {
         case .notPresent(.retry): return "try again"
         case .notPresent(.passcodeOrPassword): return "the device's passcode, or the password"
         case .notPresent(.loginPage): return "to the login page"
-        case .presenceNeeded: return "only within withPresence"
         default: return error.description
         }
     }

@@ -32,6 +32,8 @@ package enum ClientProblem: Error, Sendable {
     /// It takes the device's signing key, which is bound to presence, and nobody is there. Nothing was changed; what was begun goes on
     /// where somebody is.
     case presenceNeeded
+    /// A login's key was to be bound, and nobody showed that he is there. Nobody was signed in.
+    case notPresent(PresenceStep)
     /// The refusal that it met is mended, but its body can be sent once only, and was, in part or whole. With another body the
     /// request would be let in.
     case bodyUsedUp

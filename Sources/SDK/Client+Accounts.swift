@@ -45,6 +45,9 @@ extension Client {
         let device = try Typed.device(core.options.device)
         let place: SigningKeyPlace = core.boundKey(LogInMethod.reason).map { .boundToPresence($0) } ?? .vault
         let signedIn: SignedIn
+        try await core.open()
+        core.standings.beginLogin()
+        defer { core.standings.endLogin() }
         switch method {
         case .opaque:
             let password = try Typed.password(password)

@@ -17,12 +17,13 @@ extension Client {
     }
 
     /// The gate after ``resume()``: asks the person to show that he is there, and has the authority confirm the session, renewed
-    /// where its token has run out. Of who is offline the presence alone counts.
+    /// where its token has run out. Of who is offline the presence alone counts. Until this or ``withPresence(_:_:)`` has succeeded
+    /// once, requests are held back (``ClientOptions/gate``).
     public func unlock(_ reason: String) async throws(ClientError) {
         let signer = try await core.releaseKey(reason)
         defer { signer.takeBack() }
         do throws(ClientError) {
-            try await Client(core: core, signer: signer).confirmSession()
+            try await Client(core: core, signer: signer).confirmAtTheGate()
         } catch {
             guard case .transport = error else { throw error }
         }
@@ -43,7 +44,9 @@ extension ClientCore {
             throw ClientError(error)
         }
         guard let keys, keys.isBoundToPresence else { throw .notSignedIn }
-        return try await bound.release(keys.name)
+        let signer = try await bound.release(keys.name)
+        standings.openGate()
+        return signer
     }
 
     /// Nil where the key is kept with the session.

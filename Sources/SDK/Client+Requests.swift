@@ -16,8 +16,16 @@ extension Client {
     public func data(
         for request: APIRequest, progress: @escaping @Sendable (TransferProgress) -> Void = { _ in }
     ) async throws(ClientError) -> (Data, APIResponse) {
+        try await data(for: request, .single, progress)
+    }
+
+    func data(
+        for request: APIRequest, _ occasion: ClientCore.Manner.Occasion,
+        _ progress: @escaping @Sendable (TransferProgress) -> Void = { _ in }
+    ) async throws(ClientError) -> (Data, APIResponse) {
         let limit = core.options.largestAnswer
-        let manner = ClientCore.Manner(reading: .whole(limit: limit), signer: signer, progress: progress)
+        let manner = ClientCore.Manner(
+            reading: .whole(limit: limit), signer: signer, progress: progress, occasion: occasion)
         let answer = try await core.send(request, manner)
         return (Data(try await answer.body.collect(upTo: limit)), answer.response)
     }

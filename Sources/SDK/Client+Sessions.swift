@@ -29,7 +29,8 @@ extension Client {
 
     /// Those of the account that live; of many, the newest.
     public func sessions() async throws(ClientError) -> [Session] {
-        try await core.step(signer) { (installation, way) async throws(ClientProblem) in
+        try await core.passGate()
+        return try await core.step(signer) { (installation, way) async throws(ClientProblem) in
             try await AccountSessions(installation, way).list()
         }.map(Session.init)
     }
@@ -37,6 +38,7 @@ extension Client {
     /// Ends another one of the account's.
     public func endSession(_ id: String) async throws(ClientError) {
         guard let session = SessionID(id) else { throw .misuse("session: expected an id as sessions() has it") }
+        try await core.passGate()
         try await core.step(signer) { (installation, way) async throws(ClientProblem) in
             try await AccountSessions(installation, way).end(session)
         }
@@ -46,6 +48,13 @@ extension Client {
     /// ``SignedRequest`` and met `token-expired`. Throws ``ClientError/signedOut(_:)`` where it is over.
     @discardableResult
     public func confirmSession() async throws(ClientError) -> Session {
+        try await core.passGate()
+        return try await confirmAtTheGate()
+    }
+
+    /// The same, for the gate itself.
+    @discardableResult
+    func confirmAtTheGate() async throws(ClientError) -> Session {
         let current = try await core.step(signer) { (installation, way) async throws(ClientProblem) in
             try await AccountSessions(installation, way).current()
         }

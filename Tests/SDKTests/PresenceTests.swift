@@ -44,9 +44,12 @@ import Testing
 
     private let person = Person()
 
-    private func world() async throws -> World {
+    private func world(_ change: (inout ClientOptions) -> Void = { _ in }) async throws -> World {
         let presence = Presence(person)
-        return try await World { $0.deviceKey = .boundToPresence(presence) }
+        return try await World {
+            $0.deviceKey = .boundToPresence(presence)
+            change(&$0)
+        }
     }
 
     @Test func aRefreshNeedsSomebody() async throws {
@@ -95,7 +98,7 @@ import Testing
         try await client.signUp("alice", "correct horse")
         person.behave(.doesNotWantTo)
         await #expect { try await client.logIn("alice", "correct horse") } throws: { error in
-            if case ClientError.presenceNeeded = error { true } else { false }
+            if case ClientError.notPresent(.loginPage) = error { true } else { false }
         }
         #expect(await client.resume() != .active(Account(name: "alice", session: "")))
         await #expect(throws: ClientError.self) { try await client.data(for: APIRequest("/orders")) }
@@ -122,6 +125,98 @@ import Testing
         #expect(await world.authority.refreshes == 1)
         guard case .active = client.state else {
             Issue.record("\(client.state)")
+            return
+        }
+    }
+
+    @Test func aLiveTokenOpensNoGate() async throws {
+        let world = try await world()
+        _ = try await world.signedIn()
+        let client = try world.client()
+        let events = client.events
+        #expect(await client.resume() == .locked)
+        // The login was silent: the authority has confirmed it.
+        #expect(await world.backend.copies(of: "/session").count == 1)
+        for call: @Sendable () async throws -> Void in [
+            { _ = try await client.data(for: APIRequest("/orders")) },
+            { _ = try await client.signed(APIRequest("/orders")) },
+            { _ = try await client.sessions() },
+            { try await client.confirmSession() },
+        ] {
+            await #expect { try await call() } throws: { error in
+                if case ClientError.presenceNeeded = error { true } else { false }
+            }
+        }
+        #expect(await world.backend.copies(of: "/orders").isEmpty)
+        person.behave(.doesNotWantTo)
+        await #expect(throws: ClientError.self) { try await client.unlock("Open the app") }
+        #expect(client.state == .locked)
+        person.behave(.isThere)
+        try await client.unlock("Open the app")
+        #expect(await world.authority.refreshes == 0)
+        #expect(try await client.data(for: APIRequest("/orders")).1.status == 200)
+        guard case .active = client.state else {
+            Issue.record("\(client.state)")
+            return
+        }
+        try await client.logOut()
+        var announced = 0
+        for await event in events {
+            if event == .presenceNeeded { announced += 1 }
+            if event == .state(.signedOut) { break }
+        }
+        #expect(announced == 1)
+    }
+
+    @Test func requestsMayWaitAtTheGate() async throws {
+        let world = try await world { $0.whenPaused = .wait }
+        _ = try await world.signedIn()
+        let client = try world.client()
+        await client.resume()
+        let events = client.events
+        let waiting = Task { try await client.data(for: APIRequest("/orders")) }
+        _ = await first(of: events) { if case .began = $0 { true } else { false } }
+        try await Task.sleep(for: .milliseconds(50))
+        #expect(await world.backend.copies(of: "/orders").isEmpty)
+        try await client.withPresence("Open the app") { _ in }
+        #expect(try await waiting.value.1.status == 200)
+    }
+
+    @Test func aLoginIsThroughTheGate() async throws {
+        let world = try await world()
+        let client = try await world.signedIn()
+        let again = try world.client()
+        #expect(await again.resume() == .locked)
+        let events = again.events
+        try await again.logIn("alice", "correct horse")
+        #expect(try await again.data(for: APIRequest("/orders")).1.status == 200)
+        try await again.logOut()
+        var seen: [ClientEvent] = []
+        for await event in events {
+            seen.append(event)
+            if event == .state(.signedOut) { break }
+        }
+        #expect(seen.contains(.state(.active)) && !seen.contains(.presenceNeeded))
+        #expect(client.state != .locked)
+    }
+
+    @Test func theGateMayBeLeftOut() async throws {
+        let world = try await world { $0.gate = .none }
+        _ = try await world.signedIn()
+        let client = try world.client()
+        guard case .active = await client.resume() else {
+            Issue.record("\(client.state)")
+            return
+        }
+        #expect(try await client.data(for: APIRequest("/orders")).1.status == 200)
+    }
+
+    @Test func aSessionWhoseKeyIsKeptFindsNoGate() async throws {
+        var world = try await World()
+        _ = try await world.signedIn()
+        world.options.deviceKey = .boundToPresence(Presence(person))
+        guard case .active = try await world.client().resume() else {
+            Issue.record("nothing would open it")
             return
         }
     }

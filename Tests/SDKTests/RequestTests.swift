@@ -223,15 +223,21 @@ import Testing
         let client = try await world.signedIn()
         await world.pass(FakeSession.lifetime)
         let statuses = try await withThrowingTaskGroup(of: Int.self) { group in
-            for _ in 0..<30 {
+            for number in 0..<100 {
                 group.addTask {
-                    try await client.data(for: APIRequest(.post, "/orders", body: .bytes([1]))).1.status
+                    let request =
+                        number.isMultiple(of: 2)
+                        ? APIRequest(.post, "/orders", body: .bytes([1])) : APIRequest("/orders")
+                    return try await client.data(for: request).1.status
                 }
             }
             return try await group.reduce(into: []) { $0.append($1) }
         }
-        #expect(statuses == [Int](repeating: 200, count: 30))
+        #expect(statuses == [Int](repeating: 200, count: 100))
         #expect(await world.authority.refreshes == 1)
+        // Each wish kept its name through all of its copies.
+        let done = await world.authority.done.filter { !$0.key.isEmpty }
+        #expect(done.count == 50 && done.values.allSatisfy { $0 == 1 })
     }
 
     @Test func aClockThatIsWrongIsCorrectedAndTold() async throws {

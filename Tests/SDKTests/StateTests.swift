@@ -130,6 +130,34 @@ import Testing
         #expect(client.state == .updateRequired(url: nil))
     }
 
+    @Test(arguments: [ClientOptions.Pause.fail, .wait]) func pollingEndsWithWhatAnotherRequestBrought(
+        _ pause: ClientOptions.Pause
+    ) async throws {
+        for news in ["update-required", "session-ended"] {
+            let world = try await World { $0.whenPaused = pause }
+            let client = try await world.signedIn()
+            var rounds = client.poll(APIRequest("/news"), every: .milliseconds(1)).makeAsyncIterator()
+            #expect(try await rounds.next() != nil)
+            if news == "update-required" {
+                await world.backend.plan(.refuse("update-required"), at: "/orders")
+            } else {
+                await world.authority.end("revoked")
+            }
+            await #expect(throws: ClientError.self) { try await client.data(for: APIRequest("/orders")) }
+            do throws(ClientError) {
+                _ = try await rounds.next()
+                Issue.record("it goes on after \(news)")
+            } catch {
+                switch (error, news) {
+                case (.updateRequired, "update-required"): break
+                case (.signedOut(let end), "session-ended"): #expect(end.how == .revoked)
+                default: throw error
+                }
+            }
+            #expect(await world.backend.copies(of: "/news").count == 1)
+        }
+    }
+
     @Test func aHintOfAnUpdateIsPassedOnOnce() async throws {
         let world = try await World()
         let client = try await world.signedIn()

@@ -55,7 +55,7 @@ package final class DeviceSigningKey: DeviceSigner {
 
 /// Keeps a device's signing key so that it comes out only with somebody present.
 package protocol DeviceKeyBinder: Sendable {
-    /// `key` is PKCS #8. Durable once it returns; throws ``ClientProblem/presenceNeeded`` where nobody showed that he is there.
+    /// `key` is PKCS #8. Durable once it returns; throws ``ClientProblem/notPresent(_:)`` where nobody showed that he is there.
     /// `name` is ``DeviceKeys/name``, by which it is asked for again.
     nonisolated(nonsending) func bind(_ key: Secret, named name: String) async throws(ClientProblem)
 }

@@ -5,7 +5,7 @@ import Synchronization
 package enum Standing: Sendable, Equatable {
     /// Nobody is signed in; with how the last session ended, where there was one.
     case signedOut(Ending?)
-    case active(AccountName, SessionID)
+    case active(AccountName, SessionID, Key = .held)
     /// The vault is closed for now, or a key is held back until somebody shows that he is there. Nothing was lost.
     case locked(Lock)
     /// The vault does not answer. Nothing may be concluded from that; for people.
@@ -16,8 +16,15 @@ package enum Standing: Sendable, Equatable {
         case presence
     }
 
+    /// Where the device's signing key is.
+    package enum Key: Sendable { case held, boundToPresence }
+
     init(_ state: ClientState) {
-        self = if let login = state.login { .active(login.account, login.id) } else { .signedOut(state.ended) }
+        guard let login = state.login else {
+            self = .signedOut(state.ended)
+            return
+        }
+        self = .active(login.account, login.id, state.keys?.isBoundToPresence == true ? .boundToPresence : .held)
     }
 
     init(_ problem: ClientProblem) {

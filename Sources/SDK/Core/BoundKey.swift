@@ -14,17 +14,18 @@ struct BoundKey: DeviceKeyBinder {
     let reason: String
 
     nonisolated(nonsending) func bind(_ key: Secret, named name: String) async throws(ClientProblem) {
+        let answer: PresenceStep
         do throws(VaultProblem) {
             let place = try ItemName(service: service, account: name)
             switch try await presence.setSecret(key, at: place, in: vault, reason: reason) {
             case .present: return
-            case .notPresent: break
+            case .notPresent(let step, _): answer = step
             }
         } catch {
             if case .locked(let detail) = error { throw .vaultLocked(detail) }
             throw .vaultFailed("\(error)")
         }
-        throw .presenceNeeded
+        throw .notPresent(answer)
     }
 
     /// The key, for as long as its holder lets it be used.

@@ -38,7 +38,7 @@ struct Composition {
             over: place.vault(owning: [item.service, "\(item.service) key"]),
             options.remembers == .session ? .outlivesTheProcess : .endsWithTheProcess)
         keeper = StateKeeper(vault.vault, item)
-        standings = Standings(events)
+        standings = Standings(events, gate: Composition.gate(options))
         surroundings = Surroundings(
             transport: OwnTransport(
                 carrier: carrier, origin: base.origin, events: events, refresh: Array("\(options.routes)/token".utf8)),
@@ -46,6 +46,14 @@ struct Composition {
         (self.release, self.base, self.options, self.carrier) = (release, base, options, carrier)
         (self.trust, self.events) = (TrustInForce(trust, pins, carrier, for: base.origin), events)
         keeper.announce { [standings] in standings.take($0) }
+    }
+
+    /// Of a key that is kept with the session nobody needs to be there.
+    private static func gate(_ options: ClientOptions) -> Standings.Gate {
+        switch (options.deviceKey, options.gate) {
+        case (.boundToPresence, .atLaunch): .closed
+        case (.boundToPresence, .none), (.kept, _): .open
+        }
     }
 
     private static func carrier(

@@ -5,31 +5,62 @@ import CountersignWire
 /// How the client stands, for who shows it, and for requests that ask whether they may go.
 final class Standings: Sendable {
     private struct State {
-        /// By what the vault says.
-        var session = ClientState.unavailable
+        /// What the vault says.
+        var standing: Standing?
         /// Over it, where the authority wants another version.
         var update: Update = .notRequired
         /// Whose session the authority has ended: his requests may wait for him.
         var endedAccount: String?
+        /// Who is signed in, where his device's key is bound to presence. It outlasts a vault that cannot be read for a while.
+        var boundAccount: String?
+        /// Open, too, where there is none.
+        var gate: Gate
+        var loginsUnderWay = 0
+
+        var session: ClientState { standing.map(ClientState.init) ?? .unavailable }
+
+        /// Who has to come through the gate.
+        var gatedAccount: String? { gate == .closed ? boundAccount : nil }
+
+        var isPresenceNeeded: Bool {
+            switch standing {
+            case .locked(.presence): true
+            case .active: gatedAccount != nil
+            case .signedOut, .locked(.vault), .unavailable, nil: false
+            }
+        }
 
         var shown: ClientState {
             if case .required(let url) = update { return .updateRequired(url: url) }
-            return session
+            return isPresenceNeeded ? .locked : session
         }
     }
+
+    /// Whether somebody has shown that he is there since the process began.
+    enum Gate { case open, closed }
 
     private enum Update {
         case notRequired
         case required(url: String?)
     }
 
-    private let state = Guarded(State())
+    private let state: Guarded<State>
     private let shown = Broadcast<ClientState>(.latest, latest: .unavailable)
     private let events: Broadcast<ClientEvent>
 
-    init(_ events: Broadcast<ClientEvent>) { self.events = events }
+    init(_ events: Broadcast<ClientEvent>, gate: Gate) {
+        self.events = events
+        state = Guarded(State(gate: gate))
+    }
 
     var current: ClientState { state.with { $0.shown } }
+
+    /// And served, whether he has come through the gate or not.
+    var isSignedIn: Bool {
+        state.with { state in
+            if case (.notRequired, .active) = (state.update, state.session) { true } else { false }
+        }
+    }
 
     func stream() -> AsyncStream<ClientState> { shown.stream() }
 
@@ -38,8 +69,16 @@ final class Standings: Sendable {
     /// The state machine's word.
     func take(_ standing: Standing) {
         change { state in
-            let before = state.session
-            state.session = ClientState(standing)
+            let (before, known) = (state.session, state.standing)
+            state.standing = standing
+            switch standing {
+            case .active(let account, let id, let key):
+                // Who has just signed in has shown who he is.
+                if state.loginsUnderWay > 0, known?.session != id { state.gate = .open }
+                state.boundAccount = key == .boundToPresence ? account.description : nil
+            case .signedOut: state.boundAccount = nil
+            case .locked, .unavailable: break
+            }
             switch (before, state.session) {
             case (.active(let account), .signedOut(.ended(let end))) where end.how != .signedOut:
                 state.endedAccount = account.name
@@ -47,8 +86,15 @@ final class Standings: Sendable {
             case (_, .locked), (_, .unavailable), (_, .updateRequired): break
             }
         }
-        if standing == .locked(.presence) { events.tell(.presenceNeeded) }
     }
+
+    /// Somebody has shown that he is there.
+    func openGate() { change { $0.gate = .open } }
+
+    /// What the vault held must be known before: a session that appears meanwhile is taken for the login's.
+    func beginLogin() { state.with { $0.loginsUnderWay += 1 } }
+
+    func endLogin() { state.with { $0.loginsUnderWay -= 1 } }
 
     /// The authority's word about the version.
     func requireUpdate(_ url: String?) { change { $0.update = .required(url: url) } }
@@ -59,10 +105,11 @@ final class Standings: Sendable {
     /// signed somebody in.
     func obstacle(for caller: APIRequest.Caller) -> Obstacle? {
         state.with { state in
-            switch (state.shown, caller) {
-            case (.updateRequired(let url), _): .update(url: url)
-            case (.signedOut(.ended), .account): state.endedAccount.map { .endedSession(of: $0) }
-            default: nil
+            switch (state.update, state.session, caller) {
+            case (.required(let url), _, _): .update(url: url)
+            case (_, .signedOut(.ended(let end)), .account): state.endedAccount.map { .endedSession(of: $0, end) }
+            case (_, _, .account): state.gatedAccount.map { .gate(of: $0) }
+            case (_, _, .app): nil
             }
         }
     }
@@ -70,18 +117,27 @@ final class Standings: Sendable {
     enum Obstacle: Equatable {
         case update(url: String?)
         /// Until this account signs in again.
-        case endedSession(of: String)
+        case endedSession(of: String, SessionEnd)
+        /// Until whoever uses this account's device shows that he is there.
+        case gate(of: String)
     }
 
     /// Told under the lock, so that listeners hear changes in the order in which they happened.
     private func change(_ body: (inout State) -> Void) {
         state.with { state in
-            let before = state.shown
+            let (before, wasNeeded) = (state.shown, state.isPresenceNeeded)
             body(&state)
+            if state.isPresenceNeeded, !wasNeeded { events.tell(.presenceNeeded) }
             guard state.shown != before else { return }
             shown.tell(state.shown)
             events.tell(.state(ClientEvent.State(state.shown)))
         }
+    }
+}
+
+extension Standing {
+    fileprivate var session: SessionID? {
+        if case .active(_, let id, _) = self { id } else { nil }
     }
 }
 
@@ -91,7 +147,7 @@ extension ClientState {
             switch standing {
             case .signedOut(nil): .signedOut(.nobody)
             case .signedOut(let ending?): .signedOut(.ended(SessionEnd(ending)))
-            case .active(let account, let session):
+            case .active(let account, let session, _):
                 .active(Account(name: account.description, session: session.description))
             case .locked: .locked
             case .unavailable: .unavailable

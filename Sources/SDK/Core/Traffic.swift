@@ -1,16 +1,26 @@
 extension ClientCore {
     /// Returns once a request may go out; throws where it may not.
-    func admit(_ caller: APIRequest.Caller) async throws(ClientError) {
-        switch (standings.obstacle(for: caller), options.whenPaused) {
-        case (nil, _), (.endedSession, .fail): return
-        case (.update(let url), .fail): throw .updateRequired(url: url)
-        case (let obstacle?, .wait): try await wait(caller, behind: obstacle)
+    func admit(
+        _ caller: APIRequest.Caller, _ occasion: Manner.Occasion = .single
+    ) async throws(ClientError) {
+        guard let obstacle = standings.obstacle(for: caller) else { return }
+        try obstacle.check(occasion)
+        switch (obstacle, options.whenPaused) {
+        case (.endedSession, .fail): return
+        case (.update, .fail), (.gate, .fail): throw obstacle.error
+        case (_, .wait): try await wait(caller, occasion, behind: obstacle)
         }
+    }
+
+    /// For what is no request of the app's, and waits for nobody.
+    func passGate() async throws(ClientError) {
+        try await open()
+        if let obstacle = standings.obstacle(for: .account), case .gate = obstacle { throw obstacle.error }
     }
 
     /// A request is in the name of who was signed in when it was made, and goes out in no other.
     private func wait(
-        _ caller: APIRequest.Caller, behind first: Standings.Obstacle
+        _ caller: APIRequest.Caller, _ occasion: Manner.Occasion, behind first: Standings.Obstacle
     ) async throws(ClientError) {
         var owner = first.owner
         for await state in standings.stream() {
@@ -19,6 +29,7 @@ extension ClientCore {
                 guard owner == nil || state.isActive else { continue }
                 return
             }
+            try obstacle.check(occasion)
             owner = owner ?? obstacle.owner
         }
         throw .cancelled
@@ -28,8 +39,26 @@ extension ClientCore {
 extension Standings.Obstacle {
     /// Whose request it is, where only he can clear the way.
     fileprivate var owner: String? {
-        guard case .endedSession(let account) = self else { return nil }
-        return account
+        switch self {
+        case .update: nil
+        case .endedSession(of: let account, _), .gate(of: let account): account
+        }
+    }
+
+    fileprivate var error: ClientError {
+        switch self {
+        case .update(let url): .updateRequired(url: url)
+        case .endedSession(of: _, let end): .signedOut(end)
+        case .gate: .presenceNeeded
+        }
+    }
+
+    /// Nobody polls for a session that is over or an app that is not served, whatever brought the news.
+    fileprivate func check(_ occasion: ClientCore.Manner.Occasion) throws(ClientError) {
+        switch (occasion, self) {
+        case (.single, _), (.round, .gate): return
+        case (.round, .update), (.round, .endedSession): throw error
+        }
     }
 }
 

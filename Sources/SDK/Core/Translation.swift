@@ -21,6 +21,7 @@ extension ClientError {
             case .incomplete(let detail): .misuse(detail)
             case .certificateNotPinned: .certificateNotPinned
             case .presenceNeeded: .presenceNeeded
+            case .notPresent(let step): .notPresent(step)
             case .bodyUsedUp: .bodyUsedUp
             case .vaultLocked(let detail): .vaultLocked(detail)
             case .vaultFailed(let detail): .vaultFailed(detail)

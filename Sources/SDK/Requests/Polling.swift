@@ -6,8 +6,8 @@
 
 extension Client {
     /// The same request again and again, the first at once and each other one `interval` after the answer before it. A round in which
-    /// there is no answer is left out. Ends, by throwing, with the session, and where the authority wants another version:
-    /// nobody polls for an app that is not served.
+    /// there is no answer is left out. Ends, by throwing, with the session, and where the authority wants another version, whichever
+    /// request brought the news and whatever ``ClientOptions/whenPaused`` says: nobody polls for an app that is not served.
     public func poll(_ request: APIRequest, every interval: Duration) -> Polling {
         Polling(client: self, request: request, interval: interval)
     }
@@ -58,7 +58,7 @@ public struct Polling: AsyncSequence, Sendable {
                 if !isFirst { try await Polling.rest(polling.interval) }
                 isFirst = false
                 do throws(ClientError) {
-                    return try await polling.client.data(for: polling.request)
+                    return try await polling.client.data(for: polling.request, .round)
                 } catch {
                     guard case .transport = error else { throw error }
                 }

@@ -13,6 +13,10 @@ extension ClientCore {
         var signer: PassingSigner?
         var progress: @Sendable (TransferProgress) -> Void = { _ in }
         var refusals = Refusals.thrown
+        var occasion = Occasion.single
+
+        /// Whether it is asked once, or again and again.
+        enum Occasion: Sendable { case single, round }
 
         /// What becomes of an answer in which the authority refuses.
         enum Refusals: Sendable { case thrown, answered }
@@ -55,7 +59,7 @@ extension ClientCore {
         _ request: APIRequest, _ call: ClientEvent.Call, _ trace: Guarded<CallTransport.Trace>, _ manner: Manner
     ) async throws(ClientError) -> APIAnswer {
         try await open()
-        try await admit(request.caller)
+        try await admit(request.caller, manner.occasion)
         let request = named(request)
         let body = try await PreparedBody(request.body)
         let draft = try draft(request, body)

@@ -18,7 +18,7 @@ public struct ClientOptions: Sendable {
         case fail
         /// It waits: after a session's end until the same account has signed in again, after ``ClientState/updateRequired(url:)`` until
         /// ``Client/continueDespiteUpdate()``. The request that brought the news fails all the same. When somebody else signs in, it
-        /// fails: it was not his.
+        /// fails: it was not his. At the gate (``Gate``) it waits until somebody shows that he is there.
         case wait
     }
 
@@ -44,8 +44,18 @@ public struct ClientOptions: Sendable {
         /// With the session: whoever opens the vault can sign.
         case kept
         /// There alone: what needs it runs in ``Client/withPresence(_:_:)``. Outside of that such a step throws
-        /// ``ClientError/presenceNeeded`` and the state is ``ClientState/locked``; requests under a live token go on.
+        /// ``ClientError/presenceNeeded`` and the state is ``ClientState/locked``; requests under a live token go on, once ``Gate`` is
+        /// passed.
         case boundToPresence(Presence)
+    }
+
+    /// Whether somebody must show that he is there after a silent login, where the device's key is bound to presence.
+    public enum Gate: Sendable, Hashable {
+        /// Once in each process: ``Client/resume()`` ends in ``ClientState/locked``, and what is asked in the account's name is held
+        /// back (``Pause``) until ``Client/unlock(_:)`` or ``Client/withPresence(_:_:)`` has succeeded. Who signs in is through.
+        case atLaunch
+        /// Only what needs the key asks for him.
+        case none
     }
 
     /// What carries the requests.
@@ -78,6 +88,8 @@ public struct ClientOptions: Sendable {
     public var remembers = Remembering.session
     /// Where the device's signing key is kept.
     public var deviceKey = DeviceKey.kept
+    /// Whether somebody must be there after a silent login.
+    public var gate = Gate.atLaunch
     /// Where passwords may go.
     public var bearerSecrets = BearerSecrets.onlyToThePinnedCertificate
     /// Who may replace the pins.

@@ -34,6 +34,8 @@ package enum LocalAuthenticationError {
         case -1: .retry
         // userCancel, userFallback, systemCancel
         case -2, -3, -4: .loginPage
+        // errSecUserCanceled, the keychain's own. Source: Security/SecBase.h
+        case -128: .loginPage
         // passcodeNotSet, biometryNotAvailable, biometryNotEnrolled
         case -5, -6, -7: .loginPage
         // biometryLockout is -8; appCancel, invalidContext, notInteractive and whatever comes
