@@ -35,8 +35,9 @@ package struct ChangePassword: Sendable {
         let binding = LoginBinding(
             app: app, account: login.account, release: installation.release.keyID.description,
             device: keys.device(login.deviceClass, login.deviceName))
-        let proof = try PasswordProof(proving, answer, binding)
-        let (record, handle) = try SignUp.sealed(registering, answer, app: app, login.account)
+        let proof = try PasswordProof(proving, answer, binding, stretching: surroundings.stretching)
+        let (record, handle) = try SignUp.sealed(
+            registering, answer, app: app, login.account, stretching: surroundings.stretching)
         let digest = SHA256.digest(record.span)
         let signed = try proof.signed(
             .passwordChange, by: signer, more: [login.id.bytes, digest.indices.map { digest[$0] }])

@@ -1,3 +1,4 @@
+import CountersignOpaque
 import CountersignSchemes
 import CountersignSeal
 import CountersignWire
@@ -67,6 +68,9 @@ package struct Surroundings: Sendable {
     package var random: any RandomSource
     /// Signs for the device where its key is bound to presence, and somebody is present.
     package var signer: (any DeviceSigner)?
+    /// What every device of a deployment keeps to. Nothing outside this module and its tests sees it: a record made with a cheaper one
+    /// is cheaper to guess.
+    var stretching = KeyStretching.standard
 
     /// `keeper` is the client's one and only.
     package init(transport: any Transport, keeper: StateKeeper, time: any ClientTime, random: any RandomSource) {

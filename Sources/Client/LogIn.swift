@@ -45,7 +45,7 @@ package struct LogIn: Sendable {
         let answer = try AnswerBody(started.response, of: "login/start")
         let app = try known.settled(by: answer)
         let binding = LoginBinding(app: app, account: account, release: releaseID, device: device)
-        let proof = try PasswordProof(login, answer, binding)
+        let proof = try PasswordProof(login, answer, binding, stretching: surroundings.stretching)
         let signed = try proof.signed(.login, by: presented.signer)
         try await presented.bind()
         let lease = try await surroundings.keeper.lease()

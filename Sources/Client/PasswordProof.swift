@@ -13,7 +13,9 @@ struct PasswordProof {
 
     /// `answer` has `login_id` and `ke2`. Throws ``ClientProblem/wrongCredentials`` where the password does not fit, and where
     /// the answer was changed on the way: OPAQUE does not let the two be told apart.
-    init(_ login: consuming ClientLogin, _ answer: AnswerBody, _ binding: LoginBinding) throws(ClientProblem) {
+    init(
+        _ login: consuming ClientLogin, _ answer: AnswerBody, _ binding: LoginBinding, stretching: KeyStretching
+    ) throws(ClientProblem) {
         loginID = try answer.bytes("login_id")
         let bytes = try answer.bytes("ke2", count: MessageKind.ke2.count)
         guard let parties = binding.parties, let context = binding.context else {
@@ -28,7 +30,7 @@ struct PasswordProof {
         }
         let loggedIn: ClientLogin.LoggedIn
         do {
-            loggedIn = try login.finish(ke2, as: parties, context: context, stretching: .standard)
+            loggedIn = try login.finish(ke2, as: parties, context: context, stretching: stretching)
         } catch {
             switch error {
             case .refused: throw .wrongCredentials

@@ -36,7 +36,8 @@ package struct SignUp: Sendable {
         }
         let answer = try AnswerBody(started.response, of: "registration/start")
         let app = try KnownApp(installation, state).settled(by: answer)
-        let (record, handle) = try SignUp.sealed(registration, answer, app: app, account, with: resetCode)
+        let (record, handle) = try SignUp.sealed(
+            registration, answer, app: app, account, with: resetCode, stretching: surroundings.stretching)
         let finish = members + [("handle", .bytes(handle)), ("sealed_record", .bytes(record))]
         _ = try await routes.post("/registration/finish", trust: trust) { (_) throws(ClientProblem) in .object(finish) }
         try surroundings.keeper.change { state in
@@ -49,7 +50,7 @@ package struct SignUp: Sendable {
     /// What is sent at the end, and the handle that goes with it.
     static func sealed(
         _ registration: consuming ClientRegistration, _ answer: AnswerBody, app: String, _ account: AccountName,
-        with resetCode: Secret? = nil
+        with resetCode: Secret? = nil, stretching: KeyStretching
     ) throws(ClientProblem) -> (record: [UInt8], handle: [UInt8]) {
         let bytes = try answer.bytes("response", count: MessageKind.registrationResponse.count)
         let handle = try answer.bytes("handle")
@@ -65,7 +66,7 @@ package struct SignUp: Sendable {
         }
         let registered: ClientRegistration.Registered
         do {
-            registered = try registration.finish(response, as: parties, stretching: .standard)
+            registered = try registration.finish(response, as: parties, stretching: stretching)
         } catch {
             throw .machine("the password cannot be stretched; it takes 19 MiB of memory")
         }

@@ -1,5 +1,5 @@
+import CountersignOpaque
 import CountersignWire
-import Foundation
 import Synchronization
 import Testing
 
@@ -7,24 +7,21 @@ import Testing
 
 /// Two processes on one vault, each killed now and then between any two of its steps, that call, refresh, sign in and sign out across each
 /// other's steps. Whatever comes of it: nothing is done twice, or in another's name; nobody is brought back, and nobody signed out
-/// without a cause; and the next call on a quiet way says what is so. `COUNTERSIGN_SEED` runs one history again,
-/// `COUNTERSIGN_LONG=1` runs more of them.
+/// without a cause; and the next call on a quiet way says what is so.
 @Suite struct InterleavingTests {
     @Test func noInterleavingBreaksWhatHolds() async throws {
-        let environment = ProcessInfo.processInfo.environment
-        let given = environment["COUNTERSIGN_SEED"].flatMap(UInt64.init)
-        let count = environment["COUNTERSIGN_LONG"] == "1" ? 200 : 24
-        let seeds = given.map { [$0] } ?? (0..<count).map { _ in UInt64.random(in: 0...UInt64.max) }
-        var tally: [String: Int] = [:]
-        for seed in seeds {
-            let history = try await Interleaving(seed)
-            try await history.run(steps: 25)
+        let histories = Histories("interleavings", 500, long: 5_000)
+        let start = try await Interleaving.start()
+        var (tally, steps): ([String: Int], Int) = ([:], 0)
+        for (number, drawn) in histories.all.enumerated() {
+            // Most are short, for what one step leaves to the next; some long, for what adds up.
+            let length = Histories.isLong || number % 20 == 0 ? 25 : 2
+            let history = try await Interleaving(drawn, from: start)
+            try await history.run(steps: length)
+            steps += length
             tally.merge(history.tally) { $0 + $1 }
         }
-        print(
-            "interleavings: \(tally.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }.joined(separator: ", "))"
-        )
-        guard given == nil else { return }
+        histories.report(steps: steps)
         // Each of them came about.
         for event in [
             "called", "signed in", "signed out", "forgotten", "killed", "killed at a write", "lost", "revoked",
@@ -45,30 +42,37 @@ private final class Interleaving: Sendable {
         /// How far each session has been seen to be.
         var epochs: [SessionID: UInt32] = [:]
         /// Something happened since the last login that may end a session.
-        var mayBeOver = true
+        var mayBeOver = false
         var marks = 0
         var random: Steps
     }
 
-    let seed: UInt64
+    private let name: String
     private let origin: FakeWorld
     private let actors: Mutex<Actors>
 
     var tally: [String: Int] { actors.withLock { $0.tally } }
 
-    init(_ seed: UInt64) async throws {
-        self.seed = seed
-        origin = try await FakeWorld()
-        try await origin.signUp("alice")
-        try await origin.signUp("bob")
+    /// Two accounts, of which one is signed in.
+    static func start() async throws -> FakeWorld {
+        var world = try await FakeWorld()
+        world.stretching = try #require(
+            KeyStretching.argon2id(memory: 8, passes: 1, lanes: 1, salt: [UInt8](repeating: 0, count: 16)))
+        try await world.signUp("alice")
+        try await world.signUp("bob")
+        try await world.logIn("alice")
+        return world
+    }
+
+    init(_ drawn: Histories.Drawn, from start: FakeWorld) async throws {
+        name = drawn.name
+        origin = try await start.copy()
         let processes = [FakeProcess(0), FakeProcess(1)]
-        actors = Mutex(
-            Actors(worlds: try processes.map(origin.mortal), processes: processes, random: Steps(state: seed)))
-        try await signIn(0, "signed in")
+        actors = Mutex(Actors(worlds: try processes.map(origin.mortal), processes: processes, random: drawn.steps))
     }
 
     func run(steps: Int) async throws {
-        for number in 1...steps { try await step("step \(number) of seed \(seed)") }
+        for number in 1...steps { try await step("step \(number) of \(name)") }
         let refreshes = await origin.authority.refreshes
         count("refreshed", refreshes)
     }
@@ -85,13 +89,15 @@ private final class Interleaving: Sendable {
             count("killed at a write")
         }
         await act(who)
-        for task in actors.withLock({ actors in
-            defer { actors.spawned = [] }
-            return actors.spawned
-        }) { await task.value }
+        await settle()
         await origin.network.calm()
         try revive()
         try await check(place)
+    }
+
+    /// Waits for what was begun in between, and for what that began in turn.
+    private func settle() async {
+        while let task = actors.withLock({ $0.spawned.popLast() }) { await task.value }
     }
 
     /// Whatever comes of it.
@@ -183,9 +189,9 @@ private final class Interleaving: Sendable {
         draft.set("Idempotency-Key", wish)
         let answered = try? await world.calls.send(draft)
         let doneFor = await origin.authority.doneFor[wish]
-        #expect(doneFor == nil || doneFor == account || company == .others, "seed \(seed): done in another's name")
+        #expect(doneFor == nil || doneFor == account || company == .others, "\(name): done in another's name")
         if let answered, answered.response.status == 200, !world.isReplay(answered) {
-            #expect(await origin.authority.done[wish] == 1, "seed \(seed)")
+            #expect(await origin.authority.done[wish] == 1, "\(name)")
         }
     }
 

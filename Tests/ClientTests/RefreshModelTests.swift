@@ -1,44 +1,44 @@
 import CountersignWire
-import Foundation
 import Testing
 
 @testable import CountersignClient
 
 /// Whatever comes between a client and its authority, in whatever order: the next call on a quiet way succeeds, or the session has
-/// ended for a reason that there was. `COUNTERSIGN_SEED` runs one history again.
+/// ended for a reason that there was.
 @Suite struct RefreshModelTests {
     @Test func noHistoryLeavesAClientStuck() async throws {
-        let given = ProcessInfo.processInfo.environment["COUNTERSIGN_SEED"].flatMap(UInt64.init)
-        let seeds = given.map { [$0] } ?? (0..<10).map { _ in UInt64.random(in: 0...UInt64.max) }
+        let histories = Histories("refreshes", 10, long: 100)
         var kinds: Set<String> = []
-        var (deaths, epochs) = (0, 0)
-        for seed in seeds {
-            let history = try await History(seed)
+        var (steps, deaths, epochs) = (0, 0, 0)
+        for drawn in histories.all {
+            let history = try await History(drawn)
             try await history.run()
             kinds.formUnion(await history.world.network.kinds)
+            steps += history.steps
             deaths += history.deaths
             epochs += Int(await history.world.authority.session?.epoch ?? 0)
         }
-        guard given == nil else { return }
+        histories.report(steps: steps)
         // Each fault came about, and sessions went on through them.
         #expect(kinds == ["notSent", "lost", "doubled", "answeredBefore", "changed", "changedAndPassedOn"])
         #expect(deaths > 0)
-        #expect(epochs > 3 * seeds.count)
+        #expect(epochs > 3 * histories.all.count)
     }
 }
 
 /// One device with two processes on its vault, and somebody on its way.
 private final class History {
-    let seed: UInt64
+    let name: String
     private(set) var world: FakeWorld
     private let vault = MemoryVault()
     private var random: Steps
     /// Calls that ended with the process.
     private(set) var deaths = 0
+    private(set) var steps = 0
 
-    init(_ seed: UInt64) async throws {
-        self.seed = seed
-        random = Steps(state: seed)
+    init(_ drawn: Histories.Drawn) async throws {
+        name = drawn.name
+        random = drawn.steps
         world = try await FakeWorld(vault)
         try await world.signUp()
         try await world.logIn()
@@ -53,14 +53,15 @@ private final class History {
         }
         await world.authority.end("revoked")
         let last = world
-        await #expect("seed \(seed)") { try await last.calls.send(last.draft()) } throws: { error in
+        await #expect("\(name)") { try await last.calls.send(last.draft()) } throws: { error in
             guard case ClientProblem.sessionEnded(let notice) = error else { return false }
             return notice.reason == "revoked"
         }
-        #expect(try world.state.login == nil, "seed \(seed)")
+        #expect(try world.state.login == nil, "\(name)")
     }
 
     private func step() async throws {
+        steps += 1
         switch Int.random(in: 0..<11, using: &random) {
         case 0: await pass(FakeSession.lifetime)
         case 1: await pass(31)
@@ -115,7 +116,7 @@ private final class History {
     }
 
     private func expectSuccess(_ round: Int) async throws {
-        let place = "round \(round) of seed \(seed)"
+        let place = "round \(round) of \(name)"
         do {
             #expect(try await world.calls.send(world.draft()).response.status == 200, "\(place)")
         } catch {

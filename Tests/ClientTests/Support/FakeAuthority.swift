@@ -11,7 +11,7 @@ import CountersignWire
 actor FakeAuthority {
     let app = "demo"
     let releaseID = KeyID("r_1")
-    let release = SigningKey(Secret(random: 32))
+    let release: SigningKey
     let answerKey: PrivateKey
     private let opaque: ServerKeys
     private let receiver: SealedBox.Receiver
@@ -42,10 +42,24 @@ actor FakeAuthority {
     }
 
     init() throws {
+        release = SigningKey(Secret(random: 32))
         answerKey = try PrivateKey(random: .ed25519)
         opaque = try ServerKeys.random()
         guard let receiver = SealedBox.Receiver(Secret(random: 32)) else { throw Problem.broken }
         self.receiver = receiver
+    }
+
+    /// One with the keys, accounts and session of another: what either is asked from here on is nothing to the other.
+    private init(
+        _ release: SigningKey, _ answerKey: PrivateKey, _ opaque: ServerKeys, _ receiver: SealedBox.Receiver,
+        _ accounts: [String: (credential: [UInt8], record: RegistrationRecord)], _ session: FakeSession?, at now: Int64
+    ) {
+        (self.release, self.answerKey, self.opaque, self.receiver) = (release, answerKey, opaque, receiver)
+        (self.accounts, self.session, self.now) = (accounts, session, now)
+    }
+
+    func copy() -> FakeAuthority {
+        FakeAuthority(release, answerKey, opaque, receiver, accounts, session, at: now)
     }
 
     enum Problem: Error { case broken }

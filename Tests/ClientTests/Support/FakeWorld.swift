@@ -19,10 +19,14 @@ struct FakeWorld {
     var transport: (any Transport)?
     /// Somebody who is present.
     var signer: (any DeviceSigner)?
+    /// Cheap where histories sign in over and over: what the standard one costs is measured elsewhere.
+    var stretching = KeyStretching.standard
     var installation: CountersignClient.Installation
 
-    init(_ store: MemoryVault = MemoryVault()) async throws {
-        authority = try FakeAuthority()
+    init(_ store: MemoryVault = MemoryVault()) async throws { try self.init(FakeAuthority(), store) }
+
+    private init(_ authority: FakeAuthority, _ store: MemoryVault) throws {
+        self.authority = authority
         network = FakeNetwork(authority)
         self.store = store
         keeper = try FakeWorld.process(on: store.vault)
@@ -46,6 +50,15 @@ struct FakeWorld {
         return world
     }
 
+    /// Another device and authority that have come as far, and know nothing of these: a signed-in start without another login.
+    func copy() async throws -> FakeWorld {
+        let copied = MemoryVault()
+        copied.contents = store.contents
+        var world = try FakeWorld(await authority.copy(), copied)
+        world.stretching = stretching
+        return world
+    }
+
     /// The process ends, and another takes its place: what was in memory is gone.
     mutating func restart() throws { self = try another() }
 
@@ -65,6 +78,7 @@ struct FakeWorld {
         var surroundings = Surroundings(
             transport: transport ?? FakeTransport(network: network), keeper: keeper, time: time, random: SystemRandom())
         surroundings.signer = signer
+        surroundings.stretching = stretching
         return surroundings
     }
 
