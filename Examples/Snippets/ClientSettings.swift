@@ -106,10 +106,13 @@ func log(_ client: Client) async {
         case .pinsReplaced(let version): print("pins: \(version)")
         case .state(let state): print(state.rawValue)
         case .presenceNeeded: print("presence needed")
-        case .updateAvailable(let url, let at): print(url ?? "-", at ?? 0)
+        case .updateAvailable(let url, let at): print(url?.description ?? "-", at ?? 0)
         }
     }
 }
+
+/// Where an update is; a log has its address without the query.
+func open(_ link: ClientEvent.Link) -> String { link == ClientEvent.Link("") ? "-" : link.url }
 
 /// What can be seen of a key.
 func describe(_ key: ReleaseKey) -> String { "\(key.description) of \(key.app ?? "an app"), id \(key.id)" }

@@ -1,3 +1,4 @@
+import CountersignTrust
 import CountersignWire
 import Testing
 
@@ -6,6 +7,9 @@ import Testing
 /// Secrets in every place where an app, a server or a person can put one; and none of them in any event.
 @Suite(.timeLimit(.minutes(2))) struct RedactionTests {
     private static let mark = "S3CR3T"
+
+    /// The address is told, and what may be a secret in it is not.
+    private static let link = "https://example.com/next?token=\(mark)#\(mark)"
 
     private struct Again: Interceptor {
         func intercept(_ request: APIRequest, next: Next) async throws -> APIAnswer {
@@ -24,9 +28,12 @@ import Testing
         _ = try? await client.logIn("name-\(mark)", "wrong-\(mark)")
         try await client.logIn("name-\(mark)", "password-\(mark)")
         let fields = [HTTPField("X-Token", mark), HTTPField("Cookie", mark), HTTPField("X-\(mark)", "1")]
+        let verdict = try RedactionTests.verdict()
+        client.core.events.tell(.judged(verdict))
         let answers: [FakeBackend.Reaction] = [
             .answer(200, [HTTPField("Set-Cookie", mark), HTTPField(mark, mark)], Array(mark.utf8)),
             .answer(404, [HTTPField("Countersign-Update", "stage=\(mark)")], Array(mark.utf8)),
+            .answer(200, [HTTPField("Countersign-Update", #"stage=warn, link="\#(RedactionTests.link)""#)]),
             .answer(401, [], Array(#"{"code":"\#(mark)"}"#.utf8)),
             .refuse("forbidden", [("title", .string(mark)), ("detail", .string(mark)), ("instance", .string(mark))]),
             .refuse(mark, []),
@@ -46,16 +53,28 @@ import Testing
         try await client.logOut()
         #expect(await world.backend.reactions == answers.count)
 
-        var (seen, again) = (0, 0)
+        var (seen, again, links, names) = (0, 0, 0, 0)
         for await event in events {
             seen += 1
             if case .sent(_, copy: 2, because: _) = event { again += 1 }
+            if event == .updateAvailable(url: ClientEvent.Link(RedactionTests.link), at: nil) { links += 1 }
             var dumped = ""
             dump(event, to: &dumped)
+            if event == .judged(verdict) {
+                // The one place where a name that a server gave itself is told.
+                names += dumped.contains(mark) ? 1 : 0
+                continue
+            }
             #expect(!"\(event) \(dumped)".contains(mark) || RedactionTests.isOfThePath(event), "\(event)")
             if event == .state(.signedOut), seen > 20 { break }
         }
-        #expect(seen > 30 && again > 2)
+        #expect(seen > 30 && again > 2 && links == 1 && names == 1)
+    }
+
+    private static func verdict() throws -> Verdict {
+        let host = try Host("api.example.com")
+        return Verdict(
+            host, .refused, [.wrongHost(certificateIsFor: ["\(mark).example.com"])], served: [], expected: [])
     }
 
     /// The path is told, and what an app puts there is its own.

@@ -172,7 +172,7 @@ import Testing
             if case .updateAvailable = event { hints.append(event) }
             if event == .state(.signedOut) { break }
         }
-        #expect(hints == [.updateAvailable(url: "https://example.com/next", at: 1_769_817_600)])
+        #expect(hints == [.updateAvailable(url: ClientEvent.Link("https://example.com/next"), at: 1_769_817_600)])
         #expect(await world.backend.reactions == 3)
     }
 

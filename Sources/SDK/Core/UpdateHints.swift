@@ -23,7 +23,7 @@ final class UpdateHints: Sendable {
             return true
         }
         guard isNew, let hint = try? UpdateHints.read(field.value) else { return }
-        events.tell(.updateAvailable(url: hint.url, at: hint.at))
+        events.tell(.updateAvailable(url: hint.url.map(ClientEvent.Link.init), at: hint.at))
     }
 
     /// `stage=warn, at=…, link="…"`. Source: docs/protocol.md, "Retiring a version".

@@ -1,8 +1,9 @@
 import CountersignTransport
 import CountersignTrust
 
-/// What a client does, for logs and metrics. Made of what is no secret, and of nothing else: no field, no body, no query, no name,
-/// no token and no text of the server's has a place in it.
+/// What a client does, for logs and metrics. Made of what is no secret, and of nothing else: no field, no body, no query, no name
+/// and no token has a place in it. Text of the server's is in two of them: in ``judged(_:)`` the names that a certificate is for, and in
+/// ``updateAvailable(url:at:)`` an address, whose query and fragment are not printed.
 public enum ClientEvent: Sendable, Hashable {
     /// A call of the client's, with all copies of the request that it takes.
     case began(Call)
@@ -28,7 +29,7 @@ public enum ClientEvent: Sendable, Hashable {
     case presenceNeeded
     /// This version of the app will be retired. A hint on any answer, so anybody in between can add or remove it; `at` is in whole
     /// Unix seconds.
-    case updateAvailable(url: String?, at: Int64?)
+    case updateAvailable(url: Link?, at: Int64?)
 
     /// One call.
     public struct Call: Sendable, Hashable {
