@@ -4,6 +4,9 @@
 //     let session = Session(
 //         interceptor: CountersignInterceptor(client: client),
 //         serverTrustManager: ServerTrustManager(evaluators: ["api.example.com": CountersignEvaluator(trust: trust)]))
+//     let notes = try await session.request("https://api.example.com/notes").validate().serializingData().value
+//
+// Without `validate()` a 401 is no failure to Alamofire: `retry` is never asked, and a token that ran out is not renewed.
 import Alamofire
 import Countersign
 import Foundation
@@ -44,7 +47,8 @@ struct CountersignInterceptor: RequestInterceptor {
     }
 }
 
-/// The client's rules for servers, for Alamofire's own connections.
+/// The client's rules for servers, for Alamofire's own connections. It keeps the trust that it was made with: pins that the client takes on
+/// later (`updatePins`, `fetchPins`) do not reach it, so make a new `Session` with them.
 struct CountersignEvaluator: ServerTrustEvaluating {
     private let pinning: PinningDelegate
 

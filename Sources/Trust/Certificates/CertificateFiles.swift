@@ -29,9 +29,9 @@ extension Certificate {
         return found
     }
 
-    /// The certificates in a folder: each `.cer` file is one in DER, each `.pem` file holds any number; others are passed
-    /// over. In the order of the files' names. Refused are a folder without any, and a file that is not what it is called:
-    /// to go on without it would be to trust other than was meant.
+    /// The certificates in a folder, such as that of an app's resources (`Bundle.main.resourcePath`): each `.cer` file is one
+    /// in DER, each `.pem` file holds any number; others are passed over. In the order of the files' names. Refused are a
+    /// folder without any, and a file that is not what it is called: to go on without it would be to trust other than was meant.
     public static func all(inFolder path: String) throws(TrustProblem) -> [Certificate] {
         var found: [Certificate] = []
         for name in try names(inFolder: path) {
