@@ -15,7 +15,8 @@ package struct ChangePassword: Sendable {
         self.surroundings = surroundings
     }
 
-    /// Throws ``ClientProblem/wrongCredentials`` where `old` is not the password. Computes two slow hashes. After
+    /// Throws ``ClientProblem/wrongCredentials`` where `old` is not the password. Computes two slow hashes. Throws
+    /// ``ClientProblem/accountChanged`` where another session began here meanwhile. After
     /// ``ClientProblem/outcomeUnknown(_:)`` the next login tells which of the two is the password.
     nonisolated(nonsending) package func callAsFunction(
         from old: Password, to new: Password
@@ -29,9 +30,12 @@ package struct ChangePassword: Sendable {
         let proving = try Blinding.login(old)
         let registering = try Blinding.registration(new)
         let routes = OwnRoutes(installation: installation, surroundings: surroundings)
+        // The proof names the session: under another one it would be refused as if the password were wrong.
+        let owner = SignedCalls.Owner.session(login.id)
         let answer = try await routes.ask(
             "POST", "/password/start",
-            ["ke1": .bytes(proving.ke1.bytes), "request": .bytes(registering.request.bytes)])
+            ["ke1": .bytes(proving.ke1.bytes), "request": .bytes(registering.request.bytes)],
+            as: owner)
         let binding = LoginBinding(
             app: app, account: login.account, release: installation.release.keyID.description,
             device: keys.device(login.deviceClass, login.deviceName))
@@ -44,6 +48,7 @@ package struct ChangePassword: Sendable {
         // The proof is good once: a second copy of one that was taken would be refused as if the password were wrong.
         _ = try await routes.ask(
             "POST", "/password/finish",
-            .object(signed.members + [("handle", .bytes(handle)), ("sealed_record", .bytes(record))]), ifLost: .stop)
+            .object(signed.members + [("handle", .bytes(handle)), ("sealed_record", .bytes(record))]), as: owner,
+            ifLost: .stop)
     }
 }

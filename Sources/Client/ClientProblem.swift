@@ -10,7 +10,7 @@ package enum ClientProblem: Error, Sendable {
     case wrongCredentials
     /// The server said no. Nothing changed here.
     case refused(Notice)
-    /// Somebody else signed in while it was under way. It was not sent in his name.
+    /// Somebody else signed in while it was under way, or, where it is of one session, the same person anew. It was not sent as his.
     case accountChanged
     /// Nothing was sent.
     case unreachable(TransportProblem)

@@ -12,6 +12,7 @@ package struct LogOut: Sendable {
     }
 
     package enum Outcome: Sendable {
+        /// It is not kept here any more.
         case signedOut
         /// It was over before.
         case hadEnded(Notice)
@@ -19,11 +20,16 @@ package struct LogOut: Sendable {
 
     nonisolated(nonsending) package func callAsFunction() async throws(ClientProblem) -> Outcome {
         guard let login = try surroundings.keeper.look().login else { throw .notSignedIn }
+        let routes = OwnRoutes(installation: installation, surroundings: surroundings)
         do {
-            _ = try await OwnRoutes(installation: installation, surroundings: surroundings).ask("POST", "/logout", [:])
+            _ = try await routes.ask("POST", "/logout", [:], as: .session(login.id))
         } catch {
-            guard case .sessionEnded(let notice) = error else { throw error }
-            return .hadEnded(notice)
+            switch error {
+            case .sessionEnded(let notice): return .hadEnded(notice)
+            // A login took its place meanwhile, and is not what was to end.
+            case .accountChanged: return .signedOut
+            default: throw error
+            }
         }
         try surroundings.keeper.forget(login.id, .signedOut(at: try surroundings.now()))
         return .signedOut

@@ -6,10 +6,11 @@ struct OwnRoutes: Sendable {
     let surroundings: Surroundings
 
     nonisolated(nonsending) func ask(
-        _ method: String, _ path: String, _ body: JSONValue? = nil, ifLost: SignedCalls.LostAnswer = .askAgain
+        _ method: String, _ path: String, _ body: JSONValue? = nil,
+        as owner: SignedCalls.Owner = .whoeverIsSignedIn, ifLost: SignedCalls.LostAnswer = .askAgain
     ) async throws(ClientProblem) -> AnswerBody {
         let draft = installation.draft(method, path, body)
-        let answered = try await SignedCalls(installation, surroundings).send(draft, ifLost: ifLost)
+        let answered = try await SignedCalls(installation, surroundings).send(draft, as: owner, ifLost: ifLost)
         if let notice = answered.notice {
             throw notice.isGenuine && notice.isOfWrongCredentials ? .wrongCredentials : .refused(notice)
         }

@@ -21,18 +21,19 @@ package struct SignedCalls: Sendable {
         refresh = Refresh(installation: installation, surroundings: refreshing)
     }
 
-    /// Throws ``ClientProblem/sessionEnded(_:)`` once the authority says so. Other refusals are answers. A request is in the name of
-    /// who is signed in when it is made, and is sent in no other.
+    /// Throws ``ClientProblem/sessionEnded(_:)`` once the authority says so, and ``ClientProblem/accountChanged`` where it would go
+    /// out as another's than `owner`'s. Other refusals are answers.
     nonisolated(nonsending) package func send(
-        _ draft: Draft, ifLost: LostAnswer = .askAgain, body: BodyUse = .repeatable
+        _ draft: Draft, as owner: Owner = .whoeverIsSignedIn, ifLost: LostAnswer = .askAgain,
+        body: BodyUse = .repeatable
     ) async throws(ClientProblem) -> Answered {
         var draft = draft
         giveKey(to: &draft)
         var chances = Chances(ifLost)
-        let account = try await prepare(for: body)
+        let owner = try await prepare(owner, for: body)
         while true {
             let (state, login) = try signedIn()
-            guard login.account == account else { throw .accountChanged }
+            try owner.check(login)
             let answered: Answered
             do {
                 answered = try await sendOnce(draft, login, state, chances.proof(surroundings))
@@ -47,11 +48,12 @@ package struct SignedCalls: Sendable {
         }
     }
 
-    /// The request as it would be sent now.
-    package func signed(_ draft: Draft) throws(ClientProblem) -> Draft {
+    /// The request as it would be sent now. Throws ``ClientProblem/accountChanged`` where that is as another's than `owner`'s.
+    package func signed(_ draft: Draft, as owner: Owner = .whoeverIsSignedIn) throws(ClientProblem) -> Draft {
         var draft = draft
         giveKey(to: &draft)
         let (state, login) = try signedIn()
+        try owner.check(login)
         let signer = try credentials(for: &draft, login)
         return try listener(state, Chances(.stop).proof(surroundings)).signed(
             draft, as: signer, at: surroundings.now())
@@ -99,10 +101,13 @@ package struct SignedCalls: Sendable {
     }
 
     /// Whose the request is. A body that can be sent once only is not spent on a token that is known to have run out.
-    nonisolated(nonsending) private func prepare(for body: BodyUse) async throws(ClientProblem) -> AccountName {
+    nonisolated(nonsending) private func prepare(
+        _ owner: Owner, for body: BodyUse
+    ) async throws(ClientProblem) -> Owner {
         let login = try signedIn().login
+        try owner.check(login)
         if case .once = body, login.expires <= (try surroundings.now()) { try await refresh(.ranOut(login.token)) }
-        return login.account
+        return owner.settled(by: login)
     }
 
     /// Where nobody is known to be signed in, another process may have seen to it.

@@ -9,7 +9,8 @@ public enum ClientError: Error, Sendable {
     case notSignedIn
     /// The authority has ended the session. ``Client/states`` says so, too.
     case signedOut(SessionEnd)
-    /// Somebody else signed in while the request was under way. It was not sent in his name.
+    /// Somebody else signed in while the request was under way, or, at a change of password, the same person anew. It was not
+    /// sent in his name.
     case accountChanged
     /// The name or the password is wrong.
     case wrongCredentials

@@ -22,8 +22,11 @@ extension ClientCore {
 
     /// The request with its signature. A token that is known to have run out is renewed first: whoever sends this cannot.
     func signed(_ request: APIRequest, _ signer: PassingSigner?) async throws(ClientError) -> SignedRequest {
+        let owner = CallOwner()
         try await open()
-        try await admit(request.caller)
+        try await settle(owner, for: request.caller)
+        try await admit(request.caller, owner)
+        try await settle(owner, for: request.caller)
         let request = named(request)
         let body = try await PreparedBody(request.body)
         let plain = try draft(request, body)
@@ -37,7 +40,7 @@ extension ClientCore {
         do throws(ClientProblem) {
             let draft =
                 switch request.caller {
-                case .account: try SignedCalls(installation, way).signed(plain)
+                case .account: try SignedCalls(installation, way).signed(plain, as: owner.signing)
                 case .app: try ReleaseCalls(installation, way).signed(plain)
                 }
             return SignedRequest(

@@ -1,14 +1,17 @@
+import CountersignWire
+
 extension ClientCore {
     /// Returns once a request may go out; throws where it may not.
     func admit(
-        _ caller: APIRequest.Caller, _ occasion: Manner.Occasion = .single
+        _ caller: APIRequest.Caller, _ owner: CallOwner, _ occasion: Manner.Occasion = .single
     ) async throws(ClientError) {
         guard let obstacle = standings.obstacle(for: caller) else { return }
         try obstacle.check(occasion)
         switch (obstacle, options.whenPaused) {
         case (.endedSession, .fail): return
         case (.update, .fail), (.gate, .fail): throw obstacle.error
-        case (_, .wait): try await wait(caller, occasion, behind: obstacle)
+        case (_, .wait):
+            try await wait(caller, caller == .account ? owner : CallOwner(), occasion, behind: obstacle)
         }
     }
 
@@ -20,17 +23,22 @@ extension ClientCore {
 
     /// A request is in the name of who was signed in when it was made, and goes out in no other.
     private func wait(
-        _ caller: APIRequest.Caller, _ occasion: Manner.Occasion, behind first: Standings.Obstacle
+        _ caller: APIRequest.Caller, _ owner: CallOwner, _ occasion: Manner.Occasion,
+        behind first: Standings.Obstacle
     ) async throws(ClientError) {
-        var owner = first.owner
+        var awaited = first.owner
+        owner.settle(awaited)
         for await state in standings.stream() {
-            if let owner, case .active(let account) = state, account.name != owner { throw .accountChanged }
+            if let owner = owner.account, case .active(let account) = state, account.name != owner.description {
+                throw .accountChanged
+            }
             guard let obstacle = standings.obstacle(for: caller) else {
-                guard owner == nil || state.isActive else { continue }
+                guard awaited == nil || state.isActive else { continue }
                 return
             }
             try obstacle.check(occasion)
-            owner = owner ?? obstacle.owner
+            awaited = awaited ?? obstacle.owner
+            owner.settle(awaited)
         }
         throw .cancelled
     }
@@ -38,10 +46,11 @@ extension ClientCore {
 
 extension Standings.Obstacle {
     /// Whose request it is, where only he can clear the way.
-    fileprivate var owner: String? {
+    fileprivate var owner: AccountName? {
         switch self {
         case .update: nil
-        case .endedSession(of: let account, _), .gate(of: let account): account
+        // Always a name: it was one when he signed in.
+        case .endedSession(of: let account, _), .gate(of: let account): try? AccountName(normalizing: account)
         }
     }
 

@@ -14,6 +14,7 @@ extension ClientCore {
         var progress: @Sendable (TransferProgress) -> Void = { _ in }
         var refusals = Refusals.thrown
         var occasion = Occasion.single
+        var owner = CallOwner()
 
         /// Whether it is asked once, or again and again.
         enum Occasion: Sendable { case single, round }
@@ -30,6 +31,8 @@ extension ClientCore {
         let trace = Guarded(CallTransport.Trace())
         events.tell(.began(call))
         do throws(ClientError) {
+            // While the vault is closed nobody is known; an interceptor may answer all the same.
+            try? await settle(manner.owner, for: request.caller)
             let server: @Sendable (APIRequest) async throws(ClientError) -> APIAnswer = { request throws(ClientError) in
                 try await self.ask(request, call, trace, manner)
             }
@@ -59,7 +62,8 @@ extension ClientCore {
         _ request: APIRequest, _ call: ClientEvent.Call, _ trace: Guarded<CallTransport.Trace>, _ manner: Manner
     ) async throws(ClientError) -> APIAnswer {
         try await open()
-        try await admit(request.caller, manner.occasion)
+        try await admit(request.caller, manner.owner, manner.occasion)
+        try await settle(manner.owner, for: request.caller)
         let request = named(request)
         let body = try await PreparedBody(request.body)
         let draft = try draft(request, body)
@@ -72,7 +76,7 @@ extension ClientCore {
             switch request.caller {
             case .account:
                 answered = try await SignedCalls(installation, way, refreshingOver: surroundings.transport).send(
-                    draft, body: body.use)
+                    draft, as: manner.owner.signing, body: body.use)
             case .app: answered = try await ReleaseCalls(installation, way).send(draft, body: body.use)
             }
         } catch {

@@ -1,0 +1,150 @@
+import CountersignTransport
+import CountersignTrust
+import Testing
+
+@testable import Countersign
+
+/// What is sent is in the name of who was signed in when the app asked for it, however long it is on its way.
+@Suite(.timeLimit(.minutes(2))) struct OwnerTests {
+    /// Asks twice, and lets something happen in between.
+    private struct Pausing: Interceptor {
+        let meanwhile: @Sendable () async throws -> Void
+
+        func intercept(_ request: APIRequest, next: Next) async throws -> APIAnswer {
+            _ = try await next(request)
+            try await meanwhile()
+            return try await next(request)
+        }
+    }
+
+    /// A client that is there only once its options are.
+    private final class Later: Sendable {
+        private let client = Guarded<Client?>(nil)
+
+        func set(_ client: Client) { self.client.with { $0 = client } }
+
+        func signIn(_ name: String) async throws {
+            _ = try await #require(client.with { $0 }).logIn(name, "correct horse")
+        }
+    }
+
+    private static func isOfAnother(_ error: any Error) -> Bool {
+        if case ClientError.accountChanged = error { true } else { false }
+    }
+
+    /// One piece, and before it, the first time, whatever takes its time.
+    private struct Slowly: AsyncSequence, AsyncIteratorProtocol, Sendable {
+        typealias Element = [UInt8]
+        let first: @Sendable () async throws -> Void
+        let isRead: Guarded<Bool>
+        var isOver = false
+
+        func makeAsyncIterator() -> Slowly { self }
+
+        mutating func next() async throws -> [UInt8]? {
+            guard !isOver else { return nil }
+            isOver = true
+            let isFirst = isRead.with { isRead in
+                defer { isRead = true }
+                return !isRead
+            }
+            if isFirst { try await first() }
+            return [1, 2, 3]
+        }
+    }
+
+    /// A body that takes so long to be hashed that Bob signs in.
+    private static func slowBody(_ client: Client) -> APIRequest.Body {
+        let isRead = Guarded(false)
+        return .replayable(
+            ReplayableBody(.bytes(3)) {
+                Slowly(first: { _ = try await client.logIn("bob", "correct horse") }, isRead: isRead)
+            })
+    }
+
+    @Test func whileABodyIsHashed() async throws {
+        let world = try await World()
+        let client = try await world.signedIn()
+        try await client.signUp("bob", "correct horse")
+        let request = APIRequest(.post, "/orders", body: OwnerTests.slowBody(client))
+        await #expect(performing: { try await client.data(for: request) }, throws: OwnerTests.isOfAnother)
+        #expect(client.state.account == "bob")
+        #expect(await world.backend.copies(of: "/orders").isEmpty)
+        #expect(try await client.data(for: APIRequest("/orders")).1.status == 200)
+    }
+
+    @Test func whileWhatAnotherStackIsToSendIsHashed() async throws {
+        let world = try await World()
+        let client = try await world.signedIn()
+        try await client.signUp("bob", "correct horse")
+        let request = APIRequest(.post, "/orders", body: OwnerTests.slowBody(client))
+        await #expect(performing: { try await client.signed(request) }, throws: OwnerTests.isOfAnother)
+        #expect(client.state.account == "bob")
+    }
+
+    @Test func whileAnInterceptorWaits() async throws {
+        let later = Later()
+        let world = try await World { $0.interceptors = [Pausing { try await later.signIn("bob") }] }
+        let client = try await world.signedIn()
+        try await client.signUp("bob", "correct horse")
+        later.set(client)
+        await #expect(
+            performing: { try await client.data(for: APIRequest(.post, "/orders")) }, throws: OwnerTests.isOfAnother)
+        #expect(client.state.account == "bob")
+        #expect(await world.backend.copies(of: "/orders").count == 1)
+    }
+
+    /// Nobody's request is of the first who signs in, and of nobody after him.
+    @Test func whereNobodyWasSignedIn() async throws {
+        let later = Later()
+        let world = try await World {
+            $0.interceptors = [
+                Pausing { try await later.signIn("bob") }, Early { try await later.signIn("alice") },
+            ]
+        }
+        let client = try world.client()
+        later.set(client)
+        for name in ["alice", "bob"] { try await client.signUp(name, "correct horse") }
+        await #expect(
+            performing: { try await client.data(for: APIRequest(.post, "/orders")) }, throws: OwnerTests.isOfAnother)
+        #expect(await world.backend.copies(of: "/orders").count == 1)
+    }
+
+    /// Signs somebody in where nobody is.
+    private struct Early: Interceptor {
+        let signIn: @Sendable () async throws -> Void
+
+        func intercept(_ request: APIRequest, next: Next) async throws -> APIAnswer {
+            do {
+                return try await next(request)
+            } catch ClientError.notSignedIn {
+                try await signIn()
+                return try await next(request)
+            }
+        }
+    }
+
+    @Test func whileAnUpdateHoldsTraffic() async throws {
+        let world = try await World { $0.whenPaused = .wait }
+        let client = try await world.signedIn()
+        try await client.signUp("bob", "correct horse")
+        await world.backend.plan(.refuse("update-required"), at: "/orders")
+        _ = try? await client.data(for: APIRequest("/orders"))
+        let sent = await world.backend.copies(of: "/orders").count
+        let events = client.events
+        let waiting = Task { try await client.data(for: APIRequest("/orders")) }
+        _ = await first(of: events) { if case .began = $0 { true } else { false } }
+        try await Task.sleep(for: .milliseconds(50))
+        try await client.logIn("bob", "correct horse")
+        #expect(client.state == .updateRequired(url: nil))
+        client.continueDespiteUpdate()
+        await #expect(performing: { try await waiting.value }, throws: OwnerTests.isOfAnother)
+        #expect(await world.backend.copies(of: "/orders").count == sent)
+    }
+}
+
+extension ClientState {
+    fileprivate var account: String? {
+        if case .active(let account) = self { account.name } else { nil }
+    }
+}
