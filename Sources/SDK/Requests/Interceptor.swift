@@ -14,6 +14,8 @@
 /// request is signed anew and sent again. It still is the same wish: the idempotency key was drawn before the first interceptor,
 /// and goes along. So the server does once what it gets twice, and gives the first copy's answer to the second. Who changes
 /// *what* is asked between two calls sets ``APIRequest/idempotencyKey`` to nil, or is refused (`forbidden`).
+/// Whose request it is stays, too: where somebody else has signed in between two calls, the second throws
+/// ``ClientError/accountChanged``.
 public protocol Interceptor: Sendable {
     /// Answers `request`, by `next` or otherwise. What it throws reaches the app as it is where it is a ``ClientError``, else as
     /// ``ClientError/intercepted(_:)``.
