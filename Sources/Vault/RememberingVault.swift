@@ -77,14 +77,17 @@ private final class RememberingStore: ItemStore {
 
     /// The one place is written before the other is emptied: killed in between, nothing is lost.
     func move(_ name: ItemName, _ keeping: RememberingVault.Keeping) throws(VaultProblem) {
-        guard keeping != state.withLock({ $0.keeping }) else { return }
         switch keeping {
         case .endsWithTheProcess:
-            let item = try inner.find(name).certain()
-            state.withLock { $0 = State(keeping: keeping, items: item.map { [name: $0] } ?? [:]) }
+            if here == nil {
+                let item = try inner.find(name).certain()
+                state.withLock { $0 = State(keeping: keeping, items: item.map { [name: $0] } ?? [:]) }
+            }
+            // Whoever asks again, because this failed, is not told that it is done while it is not.
             try inner.remove(name)
         case .outlivesTheProcess:
-            if let item = here?[name] { try inner.put(item, at: name) }
+            guard let here else { return }
+            if let item = here[name] { try inner.put(item, at: name) }
             state.withLock { $0 = State(keeping: keeping) }
         }
     }

@@ -37,6 +37,7 @@ extension LegacyAccount {
     private func renewUnderLease(leaving used: LegacySession?) async throws(LegacyProblem) {
         let lease = try await store.lease()
         defer { lease.release() }
+        try requireTraffic()
         let now = try reread()
         // Another process was here meanwhile, or the user.
         guard now.kept.session?.mark == used?.mark else {
@@ -90,7 +91,8 @@ extension LegacyAccount {
 
     /// Signs in with what is remembered. Where nothing is, the session has come to its end.
     private func remembered(in now: LegacyStore.Found) async throws(LegacyProblem) -> LegacySession {
-        guard let door = exchange.server.login, let remembered = now.kept.remembered, remembered.rung == door.rung
+        guard remembering == .whatSignsIn, let door = exchange.server.login, let remembered = now.kept.remembered,
+            remembered.rung == door.rung
         else {
             if let session = now.kept.session { _ = try end(session, .ranOut) }
             throw .notSignedIn

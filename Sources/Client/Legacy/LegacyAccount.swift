@@ -7,12 +7,16 @@ import CountersignVault
 package actor LegacyAccount {
     let exchange: LegacyExchange
     let store: LegacyStore
-    private let remembering: Remembering
+    let remembering: Remembering
     private let announce: @Sendable (LegacyStanding) -> Void
 
     private var found: LegacyStore.Found?
+    /// Whatever the stop says.
     private(set) var standing: LegacyStanding?
-    /// How often the user has signed out: a login that was on its way then is thrown away when it comes.
+    /// Nothing is sent until ``resume()``, whatever becomes of the session meanwhile.
+    private var stop: Notice?
+    private var announced: LegacyStanding?
+    /// How often the user has signed out, here or in another process: a login that was on its way then is thrown away when it comes.
     private var logOuts = 0
     var renewal: Renewal?
 
@@ -47,25 +51,34 @@ package actor LegacyAccount {
             throw .notSignable("\(error)")
         }
         // A vault that cannot be read is found out before the password goes anywhere.
-        _ = try known()
+        _ = try reread()
         let before = logOuts
         let lease = try await store.lease()
         defer { lease.release() }
+        try requireTraffic()
+        _ = try reread()
+        guard logOuts == before else { throw .notSignedIn }
         let session: LegacySession
         do {
             session = LegacySession(name, try await exchange.logIn(name, value, at: door))
         } catch {
             throw heeded(error)
         }
-        guard logOuts == before else { throw .notSignedIn }
-        var kept = try known().kept
-        kept.session = session
-        switch remembering {
-        case .nothing: kept.remembered = nil
-        case .whatSignsIn: kept.remembered = RememberedSignIn(account: name, rung: door.rung, value: value)
+        try keep(session, RememberedSignIn(account: name, rung: door.rung, value: value), since: before)
+    }
+
+    /// Throws where somebody has signed out since, and writes over whatever else has changed.
+    private func keep(
+        _ session: LegacySession, _ remembered: RememberedSignIn, since before: Int
+    ) throws(LegacyProblem) {
+        while true {
+            let now = try reread()
+            guard logOuts == before else { throw .notSignedIn }
+            var kept = now.kept
+            kept.session = session
+            kept.remembered = remembering == .whatSignsIn ? remembered : nil
+            if try write(kept, expecting: now.expectation) { return stand(.active(session)) }
         }
-        try write(kept, expecting: .anything)
-        stand(.active(session))
     }
 
     /// Goes on with a session that the app's version before this one began, out of its own keychain. Where something is kept here, that
@@ -80,11 +93,12 @@ package actor LegacyAccount {
     /// remembered signs in; being offline ends nothing. Lifts the stop for an update: who asks again has handled it.
     @discardableResult
     package func resume() async throws(LegacyProblem) -> LegacyStanding {
-        let kept = try reread().kept
+        stop = nil
+        let kept = try forgetUnwanted()
+        show()
         guard let session = kept.session else {
-            if case .updateRequired? = standing { stand(.signedOut(.nobodyWas)) }
             if kept.remembered != nil { try await renew(leaving: nil) }
-            return standing ?? .signedOut(.nobodyWas)
+            return shown ?? .signedOut(.nobodyWas)
         }
         stand(.active(session))
         if let expires = session.expires, expires <= exchange.time {
@@ -95,7 +109,18 @@ package actor LegacyAccount {
                 if case .vault = error { throw error }
             }
         }
-        return standing ?? .active(session)
+        return shown ?? .active(session)
+    }
+
+    /// What is kept, without what an earlier version of the app kept to sign in with, where this one does not ask for that.
+    private func forgetUnwanted() throws(LegacyProblem) -> LegacyKept {
+        while true {
+            let now = try reread()
+            guard remembering == .nothing, now.kept.remembered != nil else { return now.kept }
+            var kept = now.kept
+            kept.remembered = nil
+            if try write(kept, expecting: now.expectation) { return kept }
+        }
     }
 
     /// Forgets all that is kept here. Legacy servers have no route for it: their session ends with the next login, or runs out.
@@ -114,13 +139,12 @@ package actor LegacyAccount {
         return session
     }
 
+    /// The vault could not be opened: what that means for who is signed in.
+    package func learn(_ problem: VaultProblem) { stand(.unreadable(problem)) }
+
     /// Throws while nothing is to be sent.
     func requireTraffic() throws(LegacyProblem) {
-        guard case .updateRequired(let link)? = standing else { return }
-        var notice = Notice(status: 200)
-        notice.code = "update-required"
-        notice.updateURL = link
-        throw .updateRequired(notice)
+        if let stop { throw .updateRequired(stop) }
     }
 
     /// Takes away the session of whose token a request was told that it is over, and answers whether none is left.
@@ -137,7 +161,10 @@ package actor LegacyAccount {
     }
 
     func heeded(_ problem: LegacyProblem) -> LegacyProblem {
-        if case .updateRequired(let notice) = problem { stand(.updateRequired(notice.updateURL)) }
+        if case .updateRequired(let notice) = problem {
+            stop = notice
+            show()
+        }
         return problem
     }
 
@@ -157,9 +184,11 @@ package actor LegacyAccount {
             if case .vault(let problem) = error { stand(.unreadable(problem)) }
             throw error
         }
+        // Of what this process erases it knows: this was another, and there a user who signed out.
+        if let found, !found.kept.isEmpty, now.kept.isEmpty { logOuts += 1 }
         found = now
         switch (standing, now.kept.session) {
-        case (.updateRequired, _), (.signedOut, nil): break
+        case (.signedOut, nil): break
         case (.active, nil): stand(.signedOut(.byUser))
         case (_, nil): stand(.signedOut(.nobodyWas))
         case (_, let session?): stand(.active(session))
@@ -178,9 +207,17 @@ package actor LegacyAccount {
     }
 
     func stand(_ new: LegacyStanding) {
-        guard standing != new else { return }
         standing = new
-        announce(new)
+        show()
+    }
+
+    /// What the app is to show: under a stop that, whoever is signed in.
+    private var shown: LegacyStanding? { stop.map { .updateRequired($0.updateURL) } ?? standing }
+
+    private func show() {
+        guard let shown, shown != announced else { return }
+        announced = shown
+        announce(shown)
     }
 }
 

@@ -20,13 +20,17 @@ package struct LegacyCalls: Sendable {
         case app
     }
 
-    /// Throws where the server says that the session is over, or the app version retired. Other refusals are answers.
+    /// Throws where the server says that the session is over, or the app version retired, or where somebody else has signed in since the
+    /// first copy: what one user wished is not done in another's name. Other refusals are answers.
     nonisolated(nonsending) package func send(
         _ draft: Draft, as caller: Caller = .user
     ) async throws(LegacyProblem) -> Response {
         var (mayRenew, mayReplace) = (true, true)
+        var first: LegacySession?
         while true {
             let session = try await session(of: caller)
+            if let first, let session, !session.isOf(first) { throw .accountChanged }
+            first = first ?? session
             let response = try await exchange.send(draft, as: session)
             guard let directive = LegacyAnswer.directive(response, exchange.server.tokens.unauthorized) else {
                 return response

@@ -6,16 +6,20 @@ import CountersignWire
 package struct LegacyExchange: Sendable {
     package let server: LegacyServer
     private let transport: any Transport
+    private let own: any Transport
     /// Whole Unix seconds, by the device. A legacy server's own time would be a stranger's word: nothing that it says is signed.
     private let now: @Sendable () -> Int64
     private let random: any RandomSource
 
+    /// `own` carries logins and renewals. Four of them may be made with the vault's lease in hand, for which others wait two minutes: it has
+    /// to come to an end by itself.
     package init(
-        _ server: LegacyServer, _ transport: any Transport, now: @escaping @Sendable () -> Int64,
+        _ server: LegacyServer, _ transport: any Transport, own: any Transport, now: @escaping @Sendable () -> Int64,
         random: any RandomSource
     ) {
         self.server = server
         self.transport = transport
+        self.own = own
         self.now = now
         self.random = random
     }
@@ -35,7 +39,7 @@ package struct LegacyExchange: Sendable {
     nonisolated(nonsending) func send(
         _ draft: Draft, as session: LegacySession?
     ) async throws(LegacyProblem) -> Response {
-        try await carry(try signed(draft, as: session))
+        try await carry(try signed(draft, as: session), by: transport)
     }
 
     /// What the login's answer is; `value` is what a server of the door's rung keeps.
@@ -52,7 +56,7 @@ package struct LegacyExchange: Sendable {
         var draft = door.rung.request(name, sent, path: door.path, authority: server.host, transport: server.transport)
         addFields(to: &draft)
         if case .likeRequests = door.signing { draft = try sign(draft) }
-        let response = try await carry(draft)
+        let response = try await carry(draft, by: own)
         return try LoggedIn(response, at: time)
     }
 
@@ -67,7 +71,7 @@ package struct LegacyExchange: Sendable {
         loginToken.withExposedBytes { Form.append("loginToken", $0, to: &draft.body) }
         // Our own gateway takes it signed or not; auth-v4 signs JSON alone.
         if server.signing.name != .authV4 { draft = try sign(draft) }
-        return try RenewedToken(try await carry(draft), at: time)
+        return try RenewedToken(try await carry(draft, by: own), at: time)
     }
 
     private func addFields(to draft: inout Draft) {
@@ -101,7 +105,9 @@ package struct LegacyExchange: Sendable {
         return draft
     }
 
-    nonisolated(nonsending) private func carry(_ draft: Draft) async throws(LegacyProblem) -> Response {
+    nonisolated(nonsending) private func carry(
+        _ draft: Draft, by transport: any Transport
+    ) async throws(LegacyProblem) -> Response {
         do {
             return try await transport.send(draft)
         } catch {

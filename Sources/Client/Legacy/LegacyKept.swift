@@ -37,6 +37,9 @@ package struct LegacySession: Sendable {
     /// Tells sessions, and the tokens of one, apart: by digest, so that none is compared byte by byte.
     var mark: Mark { Mark(userID: userID, token: token?.digest, loginToken: loginToken?.digest) }
 
+    /// Whether it is the same user's, whatever the tokens.
+    func isOf(_ other: LegacySession) -> Bool { userID == other.userID && account == other.account }
+
     struct Mark: Sendable, Equatable {
         var userID: Int64
         /// SHA-256.

@@ -4,6 +4,8 @@ import CountersignVault
 package enum LegacyProblem: Error, Sendable {
     /// Nobody is signed in here. Nothing was sent.
     case notSignedIn
+    /// Somebody else signed in while the request was on its way. It was not sent in his name.
+    case accountChanged
     /// The session is over, by the server's word (`-100`), or because it ran out and nothing here could renew it.
     case sessionEnded(Notice)
     /// The name or the password is wrong.

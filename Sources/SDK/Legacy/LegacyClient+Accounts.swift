@@ -8,7 +8,8 @@ extension LegacyClient {
     /// Throws ``ClientError/wrongCredentials`` for a wrong name or password; who was signed in before stays so.
     public func logIn(_ name: String, _ password: String) async throws(ClientError) {
         let secret = Secret(copying: Array(password.utf8).span)
-        do {
+        do throws(LegacyProblem) {
+            try await open()
             try await account.logIn(name, secret)
         } catch {
             throw ClientError(error)
@@ -22,6 +23,7 @@ extension LegacyClient {
     @discardableResult
     public func resume() async -> ClientState {
         do throws(LegacyProblem) {
+            try await open()
             try await account.resume()
         } catch {
             // What it means for the session is in the state.
@@ -32,8 +34,10 @@ extension LegacyClient {
     /// Forgets all that is kept here, for good. Servers from before have no route for it: there, the session ends with the next login,
     /// or runs out. Where one has, send it first, as any request.
     public func logOut() async throws(ClientError) {
-        do {
+        do throws(LegacyProblem) {
+            try await open()
             try await account.logOut()
+            try await forgetKept()
         } catch {
             throw ClientError(error)
         }
@@ -42,10 +46,20 @@ extension LegacyClient {
     /// What the app's version before this one has kept of a session, so that its users need not sign in again. Does nothing where
     /// a session is kept here already. Erase it where it lay (see `Migration`).
     public func adopt(_ session: LegacySessionRemains) async throws(ClientError) {
-        do {
+        do throws(LegacyProblem) {
+            try await open()
             try await account.adopt(session.session)
         } catch {
             throw ClientError(error)
+        }
+    }
+
+    /// What another process has kept since, which remembers more than this one does.
+    private func forgetKept() async throws(LegacyProblem) {
+        do throws(VaultProblem) {
+            try await vault.forgetKept()
+        } catch {
+            throw .vault(error)
         }
     }
 }

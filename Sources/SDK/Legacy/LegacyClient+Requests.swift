@@ -15,12 +15,14 @@ extension LegacyClient {
     /// has refused the first copy. One whose answer was lost is **not** sent again, for these servers cannot tell a second copy from a
     /// second wish. An `err` of any other code, and any status, is an answer.
     ///
-    /// Throws ``ClientError/notSignedIn``, and sends nothing, where nobody is signed in and the request's caller is the account; ``ClientError/signedOut(_:)``
+    /// Throws ``ClientError/accountChanged`` rather than send it again in the name of somebody else who has signed in meanwhile;
+    /// ``ClientError/notSignedIn``, and sends nothing, where nobody is signed in and the request's caller is the account; ``ClientError/signedOut(_:)``
     /// for `-100`; ``ClientError/updateRequired(url:)`` for `-99`, and from then on without sending, until ``resume()``.
     public func data(for request: APIRequest) async throws(ClientError) -> (Data, APIResponse) {
         let draft = try await draft(of: request)
         let response: Response
-        do {
+        do throws(LegacyProblem) {
+            if request.caller == .account { try await open() }
             response = try await calls.send(draft, as: request.legacyCaller)
         } catch {
             throw ClientError(error)
@@ -49,7 +51,8 @@ extension LegacyClient {
     /// sender to read.
     public func signed(_ request: APIRequest) async throws(ClientError) -> SignedRequest {
         let draft = try await draft(of: request)
-        do {
+        do throws(LegacyProblem) {
+            if request.caller == .account { try await open() }
             let signed = try await calls.signed(draft, as: request.legacyCaller)
             return SignedRequest(
                 method: HTTPMethod(signed.method), url: "\(base.origin)\(signed.target.asText)",

@@ -25,6 +25,7 @@ public final class LegacyClient: Sendable {
     let options: LegacyOptions
     let account: LegacyAccount
     let calls: LegacyCalls
+    let vault: LegacyVault
     private let shown: Broadcast<ClientState>
 
     /// Opens nothing, and sends nothing: the vault is read at the first call.
@@ -40,9 +41,19 @@ public final class LegacyClient: Sendable {
         options: LegacyOptions = LegacyOptions()
     ) throws(ClientError) {
         let parts = try LegacyComposition(scheme, baseURL, login, vault, trust, options)
-        (base, account, shown) = (parts.base, parts.account, parts.states)
+        (base, account, self.vault, shown) = (parts.base, parts.account, parts.vault, parts.states)
         self.options = options
         calls = LegacyCalls(account)
+    }
+
+    /// To be called before the account is asked for anything that lies in the vault.
+    func open() async throws(LegacyProblem) {
+        do throws(VaultProblem) {
+            try await vault.open()
+        } catch {
+            await account.learn(error)
+            throw .vault(error)
+        }
     }
 
     deinit { shown.finish() }

@@ -10,6 +10,7 @@ struct LegacyComposition {
     let base: BaseURL
     let options: LegacyOptions
     let account: LegacyAccount
+    let vault: LegacyVault
     let states: Broadcast<ClientState>
 
     init(
@@ -21,14 +22,17 @@ struct LegacyComposition {
         let server = try LegacyComposition.server(scheme, base, login, trust, options)
         let transport = LegacyTransport(carrier: carrier, origin: base.origin, most: options.largestAnswer)
         let clock = options.clock
-        let exchange = LegacyExchange(server, transport, now: { clock.wall() }, random: SystemRandom())
+        var own = transport
+        own.patience = OwnTransport.patience
+        let exchange = LegacyExchange(server, transport, own: own, now: { clock.wall() }, random: SystemRandom())
         let store: LegacyStore
         do throws(VaultProblem) {
             let item = try ItemName(service: "countersign legacy \(base.origin.authority)", account: options.app)
-            let vault = RememberingVault(
+            let remembering = RememberingVault(
                 over: place.vault(owning: [item.service]),
                 options.remembers == .nothing ? .endsWithTheProcess : .outlivesTheProcess)
-            store = LegacyStore(vault.vault, item)
+            vault = LegacyVault(remembering, item)
+            store = LegacyStore(remembering.vault, item)
         } catch {
             throw ClientError(error)
         }

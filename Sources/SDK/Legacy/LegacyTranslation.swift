@@ -8,6 +8,7 @@ extension ClientError {
         self =
             switch problem {
             case .notSignedIn: .notSignedIn
+            case .accountChanged: .accountChanged
             case .sessionEnded(let notice): .signedOut(SessionEnd(notice))
             case .wrongCredentials: .wrongCredentials
             case .updateRequired(let notice): .updateRequired(url: notice.updateURL)

@@ -8,15 +8,21 @@ struct LegacyTransport: Transport {
     let origin: Origin
     /// Bytes of an answer.
     let most: Int
+    /// For one exchange; nil where the carrier alone says how long it takes.
+    var patience: Duration?
 
     nonisolated(nonsending) func send(_ draft: Draft) async throws(TransportProblem) -> Response {
         let body: RequestBody = draft.body.isEmpty ? .none : .bytes(draft.body)
-        do throws(TransportError) {
-            let answer = try await carrier.send(OutgoingRequest(draft, to: origin, body: body))
-            let bytes = try await answer.body.collect(upTo: most)
-            return Response(status: answer.status, fields: answer.fields.map(Draft.Field.init), body: bytes)
-        } catch {
-            throw TransportProblem(error)
+        let request = OutgoingRequest(draft, to: origin, body: body)
+        let result =
+            if let patience {
+                await OwnTransport.exchange(request, carrier, upTo: most, within: patience)
+            } else {
+                await OwnTransport.whole(request, carrier, upTo: most)
+            }
+        switch result {
+        case .success(let response): return response
+        case .failure(let error): throw TransportProblem(error)
         }
     }
 }

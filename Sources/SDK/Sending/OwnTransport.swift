@@ -16,14 +16,14 @@ struct OwnTransport: Transport {
 
     /// For one exchange. Four of them may be made with the vault's lease in hand, for which others wait two minutes: who trickles his
     /// answers must not make them give up.
-    private static let patience = Duration.seconds(20)
+    static let patience = Duration.seconds(20)
 
     nonisolated(nonsending) func send(_ draft: Draft) async throws(TransportProblem) -> Response {
         let isRefresh = draft.target == refresh
         if isRefresh { events.tell(.refreshing) }
         let body: RequestBody = draft.body.isEmpty ? .none : .bytes(draft.body)
         let request = OutgoingRequest(draft, to: origin, body: body)
-        let result = await OwnTransport.exchange(request, carrier)
+        let result = await OwnTransport.exchange(request, carrier, upTo: OwnTransport.most)
         if isRefresh { events.tell(.refreshed(ClientEvent.Refreshed(result))) }
         switch result {
         case .success(let response): return response
@@ -31,12 +31,12 @@ struct OwnTransport: Transport {
         }
     }
 
-    /// The exchange, or the end of patience.
-    private static func exchange(
-        _ request: OutgoingRequest, _ carrier: any Carrier
+    /// The exchange, or the end of patience; `most` bytes of an answer.
+    static func exchange(
+        _ request: OutgoingRequest, _ carrier: any Carrier, upTo most: Int, within patience: Duration = patience
     ) async -> Result<Response, TransportError> {
         await withTaskGroup(of: Result<Response, TransportError>?.self) { group in
-            group.addTask { await whole(request, carrier) }
+            group.addTask { await whole(request, carrier, upTo: most) }
             group.addTask {
                 try? await Task.sleep(for: patience)
                 return nil
@@ -57,8 +57,9 @@ struct OwnTransport: Transport {
         }
     }
 
-    private static func whole(
-        _ request: OutgoingRequest, _ carrier: any Carrier
+    /// The exchange, for as long as the carrier goes on.
+    static func whole(
+        _ request: OutgoingRequest, _ carrier: any Carrier, upTo most: Int
     ) async -> Result<Response, TransportError> {
         do throws(TransportError) {
             let answer = try await carrier.send(request)

@@ -40,9 +40,9 @@ final class LegacyWorld: Sendable {
 
     deinit { try? FileManager.default.removeItem(atPath: folder) }
 
-    /// Another process of the same app: the same vault, and nothing in memory.
-    func another() throws -> LegacyAccount {
-        try LegacyWorld.account(legacy, server, items, folder, moment, remembering, Said())
+    /// Another process of the same app: the same vault, and nothing in memory. Or the app's next version, which may remember less.
+    func another(remembering: LegacyAccount.Remembering? = nil) throws -> LegacyAccount {
+        try LegacyWorld.account(legacy, server, items, folder, moment, remembering ?? self.remembering, Said())
     }
 
     private static func account(
@@ -51,7 +51,8 @@ final class LegacyWorld: Sendable {
     ) throws -> LegacyAccount {
         let vault = Vault(items, locks: VaultLocks(folder: folder))
         let store = LegacyStore(vault, try ItemName(service: "legacy", account: "session"))
-        let exchange = LegacyExchange(legacy, server, now: { moment.now }, random: SystemRandom())
+        let exchange = LegacyExchange(
+            legacy, server, own: server, now: { moment.now }, random: SystemRandom())
         return LegacyAccount(exchange, store, remembering: remembering) { said.add($0) }
     }
 

@@ -1,0 +1,84 @@
+import CountersignClient
+import CountersignTestKit
+import CountersignWire
+import Testing
+
+@testable import Countersign
+
+/// What a legacy client does with the vault, and how long it waits for a server with the lease in hand.
+@Suite(.timeLimit(.minutes(1))) struct LegacyVaultTests {
+    private func client(
+        _ carrier: MockTransport, _ folder: TestFolder, _ remembering: LegacyOptions.Remembering
+    ) throws -> LegacyClient {
+        var options = LegacyOptions()
+        options.carriage = .custom(carrier)
+        options.remembers = remembering
+        return try LegacyClient(
+            scheme: .unsigned, baseURL: "https://old.example.com", login: LegacyLogin(.md5),
+            vault: .folder(folder.path),
+            trust: [.host("old.example.com", pins: [LegacyClientTests.pin], backups: [LegacyClientTests.backup])],
+            options: options)
+    }
+
+    @Test func whatAnEarlierVersionKeptDoesNotComeBack() async throws {
+        let folder = try TestFolder()
+        defer { withExtendedLifetime(folder) {} }
+        let carrier = MockTransport { _ in MockAnswer(text: LegacyClientTests.login) }
+        try await client(carrier, folder, .session).logIn("anna", "pass word")
+        let anna = ClientState.active(Account(name: "anna", session: "7"))
+        #expect(await (try client(carrier, folder, .session)).resume() == anna, "it is kept")
+        #expect(await (try client(carrier, folder, .nothing)).resume() == .signedOut(.nobody))
+        #expect(await (try client(carrier, folder, .session)).resume() == .signedOut(.nobody), "it is gone")
+    }
+
+    @Test func norDoesWhatWasKeptMeanwhileOnceSomebodySignsOut() async throws {
+        let folder = try TestFolder()
+        defer { withExtendedLifetime(folder) {} }
+        let carrier = MockTransport { _ in MockAnswer(text: LegacyClientTests.login) }
+        let forgetful = try client(carrier, folder, .nothing)
+        try await forgetful.logIn("anna", "pass word")
+        try await client(carrier, folder, .session).logIn("anna", "pass word")
+        try await forgetful.logOut()
+        #expect(await (try client(carrier, folder, .session)).resume() == .signedOut(.nobody))
+    }
+
+    @Test func aVaultThatCannotBeReadIsSaidToBeSoAndNothingIsSent() async throws {
+        let folder = try TestFolder()
+        defer { withExtendedLifetime(folder) {} }
+        let carrier = MockTransport { _ in MockAnswer(text: LegacyClientTests.login) }
+        try await client(carrier, folder, .session).logIn("anna", "pass word")
+        try folder.spoil("items.key")
+        let later = try client(carrier, folder, .session)
+        let sent = carrier.seen.count
+        #expect(later.state == .unavailable)
+        #expect(await later.resume() == .unavailable)
+        await #expect(throws: ClientError.self) { try await later.data(for: APIRequest("/a")) }
+        await #expect(throws: ClientError.self) { try await later.logIn("anna", "pass word") }
+        #expect(carrier.seen.count == sent)
+        var open = APIRequest("/news")
+        open.caller = .app
+        #expect(try await later.data(for: open).1.status == 200, "what needs no session goes on")
+    }
+
+    @Test func anExchangeUnderTheLeaseComesToAnEnd() async throws {
+        let carrier = MockTransport { _ throws(TransportError) in
+            do {
+                try await Task.sleep(for: .seconds(600))
+            } catch {
+                throw TransportError(.cancelled, .outcomeUnknown)
+            }
+            return MockAnswer(text: "")
+        }
+        let origin = try BaseURL("https://old.example.com", .required).origin
+        var transport = LegacyTransport(carrier: carrier, origin: origin, most: 100)
+        transport.patience = .milliseconds(50)
+        let impatient = transport
+        await #expect {
+            _ = try await impatient.send(Draft(method: "POST", target: Array("/".utf8), authority: "old.example.com"))
+        } throws: { error in
+            guard let problem = error as? TransportProblem else { return false }
+            return (problem.underlying as? TransportError)?.cause == .timedOut(.total)
+        }
+        #expect(carrier.seen.count == 1)
+    }
+}

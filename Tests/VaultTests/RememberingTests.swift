@@ -1,0 +1,51 @@
+import CountersignSeal
+import Synchronization
+import Testing
+
+@testable import CountersignVault
+
+@Suite struct RememberingTests {
+    /// Keeps everything, and removes nothing for as long as it is told so.
+    private final class Clinging: ItemStore {
+        let store = MemoryStore()
+        let clings = Mutex(true)
+
+        func find(_ name: ItemName) -> Reading<Secret> { store.find(name) }
+        func names() throws(VaultProblem) -> [ItemName] { try store.names() }
+        func put(_ bytes: Secret, at name: ItemName) throws(VaultProblem) { try store.put(bytes, at: name) }
+        func remove(_ name: ItemName) throws(VaultProblem) {
+            if clings.withLock({ $0 }) { throw .failed("test") }
+            try store.remove(name)
+        }
+    }
+
+    @Test func whatCouldNotBeRemovedIsNotSaidToBeGone() throws {
+        try withFolder { folder in
+            let (name, disk) = (try item("session"), Clinging())
+            let vault = RememberingVault(over: Vault(disk, locks: VaultLocks(folder: folder)), .outlivesTheProcess)
+            try vault.vault.write(.text("alice"), to: name)
+            for _ in 0..<2 {
+                #expect(ending { () throws(VaultProblem) in try vault.keep(name, .endsWithTheProcess) } == "failed")
+                #expect(kind(disk.find(name)) == "value")
+            }
+            disk.clings.withLock { $0 = false }
+            try vault.keep(name, .endsWithTheProcess)
+            #expect(kind(disk.find(name)) == "absent")
+            #expect(kind(vault.vault.read(name)) == "value", "this process goes on")
+        }
+    }
+
+    @Test func whatIsToOutliveTheProcessIsWhereTheNextOneLooks() throws {
+        try withFolder { folder in
+            let (name, disk) = (try item("session"), MemoryStore())
+            let vault = RememberingVault(over: Vault(disk, locks: VaultLocks(folder: folder)), .endsWithTheProcess)
+            let version = try vault.vault.write(.text("alice"), to: name)
+            #expect(kind(disk.find(name)) == "absent")
+            for _ in 0..<2 {
+                try vault.keep(name, .outlivesTheProcess)
+                #expect(try vault.vault.read(name).certain()?.version == version)
+                #expect(kind(disk.find(name)) == "value")
+            }
+        }
+    }
+}
