@@ -39,7 +39,8 @@ import Testing
 
         let closed = try FaultyVault()
         try closed.vault.pretend("anna", isSignedInTo: "api.example.com", app: "notes")
-        closed.plan(.locked, at: .read)
+        // Asked whose the call is, and again before it is sent: an interceptor in between might answer without it.
+        for number in 1...2 { closed.plan(.locked, at: .read, number: number) }
         let other = try self.client(closed.vault, transport, ManualClock())
         do {
             _ = try await other.data(for: APIRequest("/notes"))

