@@ -20,12 +20,12 @@ extension Client {
     }
 
     func data(
-        for request: APIRequest, _ occasion: ClientCore.Manner.Occasion,
+        for request: APIRequest, _ occasion: ClientCore.Manner.Occasion, by owner: CallOwner = CallOwner(),
         _ progress: @escaping @Sendable (TransferProgress) -> Void = { _ in }
     ) async throws(ClientError) -> (Data, APIResponse) {
         let limit = core.options.largestAnswer
         let manner = ClientCore.Manner(
-            reading: .whole(limit: limit), signer: signer, progress: progress, occasion: occasion)
+            reading: .whole(limit: limit), signer: signer, progress: progress, occasion: occasion, owner: owner)
         let answer = try await core.send(request, manner)
         return (Data(try await answer.body.collect(upTo: limit)), answer.response)
     }

@@ -82,6 +82,27 @@ import Testing
         #expect(client.state.account == "bob")
     }
 
+    @Test func whileAPollRests() async throws {
+        let world = try await World()
+        let client = try await world.signedIn()
+        try await client.signUp("bob", "correct horse")
+        var rounds = client.poll(APIRequest("/news"), every: .milliseconds(1)).makeAsyncIterator()
+        #expect(try await rounds.next()?.1.status == 200)
+        try await client.logIn("bob", "correct horse")
+        let copies = await world.backend.copies(of: "/news").count
+        do {
+            _ = try await rounds.next()
+            Issue.record("a round in Bob's name")
+        } catch {
+            guard case .accountChanged = error else {
+                Issue.record("\(error)")
+                return
+            }
+        }
+        #expect(await world.backend.copies(of: "/news").count == copies)
+        #expect(try await rounds.next() == nil)
+    }
+
     @Test func whileAnInterceptorWaits() async throws {
         let later = Later()
         let world = try await World { $0.interceptors = [Pausing { try await later.signIn("bob") }] }

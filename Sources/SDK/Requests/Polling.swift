@@ -6,7 +6,7 @@
 
 extension Client {
     /// The same request again and again, the first at once and each other one `interval` after the answer before it. A round in which
-    /// there is no answer is left out. Ends, by throwing, with the session, and where the authority wants another version, whichever
+    /// there is no answer is left out. Ends, by throwing, with the session, when somebody else signs in, and where the authority wants another version, whichever
     /// request brought the news and whatever ``ClientOptions/whenPaused`` says: nobody polls for an app that is not served.
     public func poll(_ request: APIRequest, every interval: Duration) -> Polling {
         Polling(client: self, request: request, interval: interval)
@@ -30,6 +30,8 @@ public struct Polling: AsyncSequence, Sendable {
     /// Waits for round after round.
     public struct Iterator: AsyncIteratorProtocol {
         let polling: Polling
+        /// All rounds are his who was signed in at the first.
+        private let owner = CallOwner()
         private var isFirst = true
         private var isOver = false
 
@@ -58,7 +60,7 @@ public struct Polling: AsyncSequence, Sendable {
                 if !isFirst { try await Polling.rest(polling.interval) }
                 isFirst = false
                 do throws(ClientError) {
-                    return try await polling.client.data(for: polling.request, .round)
+                    return try await polling.client.data(for: polling.request, .round, by: owner)
                 } catch {
                     guard case .transport = error else { throw error }
                 }
