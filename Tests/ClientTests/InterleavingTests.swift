@@ -15,7 +15,7 @@ import Testing
         var (tally, steps): ([String: Int], Int) = ([:], 0)
         for (number, drawn) in histories.all.enumerated() {
             // Most are short, for what one step leaves to the next; some long, for what adds up.
-            let length = Histories.isLong || number % 20 == 0 ? 25 : 2
+            let length = Histories.isLong || number % 50 == 0 ? 25 : 2
             let history = try await Interleaving(drawn, from: start)
             try await history.run(steps: length)
             steps += length
