@@ -7,6 +7,8 @@
     ///
     /// A session belongs to the trust that its delegate was made with: for another one, make another session, and invalidate the old.
     /// Whoever has a delegate already hands its challenges to ``answer(_:)``.
+    ///
+    /// Safe to share: not changed after `init`.
     public final class PinningDelegate: NSObject, URLSessionDelegate, @unchecked Sendable {
         private let judge: ChallengeJudge
 
