@@ -101,12 +101,20 @@ let package = Package(
                 "CountersignHTTP", "CountersignSQLite", "CountersignAuthority", "CountersignGate",
                 "CountersignHandshake", "CountersignOpaque", "CountersignSchemes", "CountersignSeal", "CountersignWire",
             ]),
+        // The attack matrix: every scheme attacked, live, on loopback. Certificates and blocking servers are TestKit's.
+        module(
+            "Lab",
+            [
+                "Countersign", "CountersignClient", "CountersignHTTP", "CountersignSQLite", "CountersignSchemes",
+                "CountersignSeal", "CountersignTestKit", "CountersignTransport", "CountersignTrust", "CountersignVault",
+                "CountersignWire", "CCrypto", "CSQLite",
+            ]),
         // A target of another name than the binary's: where file names have no case, `countersign` is the SDK's.
         .executableTarget(
             name: "CountersignCLI",
             dependencies: [
                 "Countersign", "CountersignServer", "CountersignAuthority", "CountersignClient", "CountersignGate",
-                "CountersignHandshake",
+                "CountersignHandshake", "CountersignLab",
                 "CountersignOpaque", "CountersignSchemes", "CountersignSeal", "CountersignSQLite", "CountersignHTTP",
                 "CountersignTransport", "CountersignTrust", "CountersignVault", "CountersignWire",
             ],
@@ -151,6 +159,12 @@ let package = Package(
                 "CountersignHTTP", "CountersignAuthority", "CountersignGate", "CountersignHandshake",
                 "CountersignOpaque",
                 "CountersignSchemes", "CountersignSeal", "CountersignSQLite", "CountersignWire",
+            ]),
+        tests(
+            "Lab",
+            [
+                "Countersign", "CountersignTestKit", "CountersignSchemes", "CountersignSeal", "CountersignTransport",
+                "CountersignTrust", "CountersignVault", "CountersignWire",
             ]),
         // Speaks OPAQUE with other people's libraries in Tests/Interop; never shipped.
         .executableTarget(

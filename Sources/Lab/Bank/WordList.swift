@@ -1,0 +1,4 @@
+/// Passwords as people choose them.
+package struct WordList: Sendable {
+    package let all: [String]
+}

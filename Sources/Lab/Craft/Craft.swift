@@ -1,0 +1,74 @@
+/// What an attacker knows of a scheme: how its messages look and what they leave open. No keys: those he has to get. One implementation for
+/// each scheme.
+package protocol Craft: Sendable {
+    /// What can be sent again to sign in, out of what was recorded; nil where nothing of the kind passed.
+    func login(in exchange: RawExchange) -> CapturedLogin?
+    /// What can be sent again to act as who is signed in; nil where nothing of the kind passed.
+    func token(in exchange: RawExchange) -> CapturedToken?
+    /// A login with what was captured or taken out of a database: the wire's value, not the password.
+    func login(_ login: CapturedLogin, key: AppKey?) -> RawRequest?
+    /// A login with a password that was found. Nil where the scheme's login takes more than a request.
+    func login(name: String, password: String, key: AppKey) -> RawRequest?
+    /// What a login that succeeded gives; nil for one that did not.
+    func token(from response: RawResponse) -> CapturedToken?
+    /// Moves money in somebody's name, new from the first byte. Nil where the scheme wants a signature and no key is given.
+    func transfer(_ order: Order, token: CapturedToken?, key: AppKey?) -> RawRequest?
+    /// The same request with a timestamp of now, signature and all else left alone; nil where the scheme has none.
+    func restamped(_ request: RawRequest, at now: Int64) -> RawRequest?
+    /// What the scheme reads in two ways, applied to a transfer of the victim's so that more, or another, is paid.
+    var ambiguities: [Ambiguity] { get }
+}
+
+/// What was on the wire of a login.
+package struct CapturedLogin: Sendable {
+    package var name: String
+    package var value: String
+
+    package init(name: String, value: String) {
+        self.name = name
+        self.value = value
+    }
+}
+
+/// What was on the wire of a session.
+package struct CapturedToken: Sendable {
+    package var token: String
+    /// Where the scheme says it besides; empty where not.
+    package var userID: String
+
+    package init(token: String, userID: String = "") {
+        self.token = token
+        self.userID = userID
+    }
+}
+
+/// Who is to pay whom.
+package struct Order: Sendable {
+    package var payer: String
+    package var payee: String
+    package var amount: Int
+
+    package init(payer: String, payee: String, amount: Int) {
+        self.payer = payer
+        self.payee = payee
+        self.amount = amount
+    }
+}
+
+/// One way in which a signed message says two things.
+package struct Ambiguity: Sendable {
+    /// `ampersand-in-value`
+    package var name: String
+    /// What is done, in a sentence.
+    package var sentence: String
+    /// Changes a transfer so that `payee` is paid in place of, or more than, who was meant; nil where this request has no room for it.
+    package var apply: @Sendable (_ request: RawRequest, _ payee: String) -> RawRequest?
+
+    package init(
+        _ name: String, _ sentence: String, apply: @escaping @Sendable (RawRequest, String) -> RawRequest?
+    ) {
+        self.name = name
+        self.sentence = sentence
+        self.apply = apply
+    }
+}

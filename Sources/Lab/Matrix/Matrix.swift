@@ -1,0 +1,32 @@
+/// What the lab has found: a row for each scheme as it is served, a cell for each attack.
+package struct Matrix: Sendable {
+    package struct Row: Sendable {
+        package var name: RowName
+        /// What is attacked, in a sentence.
+        package var summary: String
+        package var cells: [AttackName: Result<Cell, StageFault>]
+
+        package init(name: RowName, summary: String, cells: [AttackName: Result<Cell, StageFault>] = [:]) {
+            self.name = name
+            self.summary = summary
+            self.cells = cells
+        }
+    }
+
+    /// In the order of the table.
+    package var rows: [Row]
+    /// In the order of the table.
+    package var attacks: [any Attack]
+
+    package init(rows: [Row], attacks: [any Attack]) {
+        self.rows = rows
+        self.attacks = attacks
+    }
+}
+
+/// A cell could not be staged. That is an error of the lab's, and never a verdict.
+package struct StageFault: Error, Sendable, CustomStringConvertible {
+    package let description: String
+
+    package init(_ description: String) { self.description = description }
+}

@@ -1,0 +1,24 @@
+/// The server of a row, with what happens to servers: they are restarted, they lose files, somebody copies their database.
+package protocol StagedServer: Sendable {
+    /// Where it listens; the ``Network`` leads its public port here.
+    var port: UInt16 { get }
+    /// Everything that a thief of the database has: paths of SQLite files, copied at a moment of rest. Without keys that are kept elsewhere.
+    func stolenDatabase() async throws -> [String]
+    /// Ends it as a power cut ends a process (`kill -9`), and starts it again on the same port.
+    func restart() async throws
+    /// As ``restart()``; between end and start the file of requests that were seen is lost. False where it keeps none.
+    func restartWithoutReplayFile() async throws -> Bool
+    /// A second node on the same data; its port. Nil, with the reason noted, where the server refuses to run twice.
+    func secondNode() async throws -> SecondNode
+    /// The key of the TLS certificate, in PEM: what leaks one day. Nil without TLS.
+    var tlsKey: String? { get }
+    /// Ends it for good.
+    func stop() async
+}
+
+/// What came of starting a second node.
+package enum SecondNode: Sendable {
+    case listens(on: UInt16)
+    /// It would not start, for fear of seeing half of the requests.
+    case refusedToStart(String)
+}
