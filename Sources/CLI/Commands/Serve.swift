@@ -4,10 +4,7 @@ import CountersignWire
 extension Command {
     static let serve = Command(
         words: ["serve"], summary: "be the authority and gateway",
-        options: [
-            .value("config", "F", "settings as JSON with comments (COUNTERSIGN_CONFIG)"),
-            .flag("print-config", "print the settings that result, and stop"),
-        ] + Setting.all.map { .value($0.name, $0.value, $0.meaning) },
+        options: serveOptions,
         notes: """
             Each option is also an environment variable (--limit-head: COUNTERSIGN_LIMIT_HEAD) and a key of the settings
             file (limit_head). Options count before the environment, the environment before the file. SIGTERM lets the
@@ -27,7 +24,21 @@ extension Command {
             try run.console.print(configuration.shown.prettyText)
             return .success
         }
+        #if SABOTAGE
+            try run.sabotage()
+        #endif
         try Server.run(configuration, environment: run.environment.variables)
         return .success
+    }
+
+    private static var serveOptions: [Option] {
+        var options: [Option] = [
+            .value("config", "F", "settings as JSON with comments (COUNTERSIGN_CONFIG)"),
+            .flag("print-config", "print the settings that result, and stop"),
+        ]
+        #if SABOTAGE
+            options.append(.sabotage)
+        #endif
+        return options + Setting.all.map { .value($0.name, $0.value, $0.meaning) }
     }
 }
