@@ -28,8 +28,9 @@ package struct Cast: Casting {
     package func newVictim(_ device: DeviceSetup) async throws -> any Victim {
         let number = 1_000 + Cast.counter.add(1, ordering: .relaxed).newValue
         let name = "user\(number)"
-        let password = row.hasPasswords ? words.random() : nil
-        try await enrol(name, number, password)
+        let password = words.random()
+        let typed = row.hasPasswords ? password : nil
+        try await enrol(name, number, typed)
         let own = "\(folder)/\(name)"
         for path in [own, "\(own)/device", "\(own)/enclave"] { try Files.makeFolder(path) }
         let device = Device(
@@ -41,8 +42,8 @@ package struct Cast: Casting {
             return try OwnVictim(name, password, try ours(), by: .passwordIsSent, on: device)
         case .ladder, .formMD5, .apiKey, .tokens:
             return try LegacyVictim(
-                name, password, try scheme(), login, writing: row.scheme == .apiKey(.authV4) ? .json : .form,
-                remembering: remembered(password), on: device)
+                name, typed, try scheme(), login, writing: row.scheme == .apiKey(.authV4) ? .json : .form,
+                remembering: remembered(typed), on: device)
         }
     }
 
