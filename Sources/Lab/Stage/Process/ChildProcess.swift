@@ -28,6 +28,7 @@ package final class ChildProcess: Sendable {
         close(ends.writing)
         output = ends.reading
         self.id = id
+        if status == 0 { Interruption.willRun(id) }
         guard status == 0 else {
             close(ends.reading)
             throw StageFault("\(words.first ?? ""): cannot be started: error \(status)")
@@ -74,6 +75,7 @@ package final class ChildProcess: Sendable {
     /// Waits until it has ended by itself, for ten seconds; then it is killed.
     package func wait() -> Int32 {
         var status: Int32 = 0
+        defer { Interruption.didEnd(id) }
         for _ in 0..<1_000 {
             if waitpid(id, &status, WNOHANG) == id { return ChildProcess.meaning(of: status) }
             usleep(10_000)

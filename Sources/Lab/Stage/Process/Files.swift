@@ -40,7 +40,9 @@ package enum Files {
         guard mkdtemp(&template) != nil else {
             throw StageFault("\(place): no folder can be made there: error \(errno)")
         }
-        return String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        let path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        Interruption.willFill(path)
+        return path
     }
 
     /// Removes a file, which may be gone already.
@@ -85,5 +87,6 @@ package enum Files {
             if state.st_mode & S_IFMT == S_IFDIR { removeFolder(path) } else { unlink(path) }
         }
         rmdir(folder)
+        Interruption.didRemove(folder)
     }
 }
