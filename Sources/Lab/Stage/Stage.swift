@@ -86,6 +86,17 @@ package struct DeviceSetup: Sendable {
     /// Where its app was led, `http://evil.test:12345`, in place of the bank; with the name in it.
     package var origin: String?
     package var host: String?
+    /// As whom somebody signs in here, and what he types, in place of a new customer of the bank's.
+    package var claim: Claim?
 
     package init() {}
+
+    /// The same, for somebody who says that he is this one.
+    package init(claiming name: String, typing password: String) { claim = Claim(name: name, password: password) }
+
+    /// Who somebody says that he is.
+    package struct Claim: Sendable {
+        package var name: String
+        package var password: String
+    }
 }

@@ -27,11 +27,11 @@ package struct Cast: Casting {
 
     package func newVictim(_ device: DeviceSetup) async throws -> any Victim {
         let number = 1_000 + Cast.counter.add(1, ordering: .relaxed).newValue
-        let name = "user\(number)"
-        let password = words.random()
+        let name = device.claim?.name ?? "user\(number)"
+        let password = device.claim?.password ?? words.random()
         let typed = row.hasPasswords ? password : nil
-        try await enrol(name, number, typed)
-        let own = "\(folder)/\(name)"
+        if device.claim == nil { try await enrol(name, number, typed) }
+        let own = "\(folder)/user\(number)"
         for path in [own, "\(own)/device", "\(own)/enclave"] { try Files.makeFolder(path) }
         let device = Device(
             baseURL: device.origin ?? origin, folder: "\(own)/device", enclave: "\(own)/enclave",

@@ -1,9 +1,10 @@
 import Countersign
 import CountersignWire
+import Synchronization
 
 /// An app of the field's: our client of older schemes beneath, and on top of it what such apps do. It remembers the password where the
 /// next developer finds it, too: in a file of preferences. Source: docs/protocol.md, what devices keep.
-struct LegacyVictim: Victim {
+final class LegacyVictim: Victim {
     /// How a transfer is written.
     enum Writing: Sendable { case form, json }
 
@@ -14,6 +15,7 @@ struct LegacyVictim: Victim {
     private let writing: Writing
     private let caller: APIRequest.Caller
     private let remembered: [UInt8]
+    private let lastOrder = Mutex<APIRequest?>(nil)
 
     /// `login` is nil where the app signs with a key of its own, and names the user in a parameter.
     init(
@@ -54,7 +56,15 @@ struct LegacyVictim: Victim {
     }
 
     func transfer(_ amount: Int, to name: String) async throws(VictimProblem) {
-        let answer = try await ask(order(amount, name))
+        let order = order(amount, name)
+        lastOrder.withLock { $0 = order }
+        try await tryAgain()
+    }
+
+    /// Nothing in what is sent tells the same wish from another.
+    func tryAgain() async throws(VictimProblem) {
+        guard let order = lastOrder.withLock({ $0 }) else { return }
+        let answer = try await ask(order)
         guard answer.moved != nil else { throw VictimProblem(answer) }
     }
 

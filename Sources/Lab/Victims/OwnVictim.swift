@@ -1,14 +1,17 @@
 import Countersign
 import CountersignClient
+import CountersignSeal
 import CountersignWire
+import Synchronization
 
 /// An app on our SDK.
-struct OwnVictim: Victim {
+final class OwnVictim: Victim {
     let name: String
     let password: String?
     let folder: String
     private let method: Client.LogInMethod
     private let client: Client
+    private let lastOrder = Mutex<APIRequest?>(nil)
 
     init(
         _ name: String, _ password: String, _ key: ReleaseKey, by method: Client.LogInMethod, on device: Device
@@ -41,10 +44,19 @@ struct OwnVictim: Victim {
 
     func transfer(_ amount: Int, to payee: String) async throws(VictimProblem) {
         let order: JSONValue = ["to": .string(payee), "amount": .integer(Int64(amount))]
-        let answer = try await ask(
-            APIRequest(
-                .post, "/transfer", fields: [HTTPField("Content-Type", "application/json")],
-                body: .bytes(Array(order.text.utf8))))
+        var request = APIRequest(
+            .post, "/transfer", fields: [HTTPField("Content-Type", "application/json")],
+            body: .bytes(Array(order.text.utf8)))
+        request.idempotencyKey = Base64.encode(SystemRandom().bytes(16).span, .url)
+        let wish = request
+        lastOrder.withLock { $0 = wish }
+        try await tryAgain()
+    }
+
+    /// Under the key of the first time, as ``APIRequest/idempotencyKey`` has it for a wish that outlives the call.
+    func tryAgain() async throws(VictimProblem) {
+        guard let order = lastOrder.withLock({ $0 }) else { return }
+        let answer = try await ask(order)
         guard answer.moved != nil else { throw VictimProblem(answer) }
     }
 

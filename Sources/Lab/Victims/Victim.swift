@@ -13,6 +13,8 @@ package protocol Victim: Sendable {
     func signIn() async throws(VictimProblem)
     /// Sends money, once.
     func transfer(_ amount: Int, to name: String) async throws(VictimProblem)
+    /// Presses the button of the last transfer again, on the page that said it did not work: the same wish.
+    func tryAgain() async throws(VictimProblem)
     /// Asks for what is on the account.
     func balance() async throws(VictimProblem) -> Int
     /// Renews the session unseen, as the app does every two hours.

@@ -62,6 +62,13 @@ package final class GatewayServer: StagedServer {
         running.withLock { ($0.process, $0.port) = (process, port) }
     }
 
+    package func retire(_ key: AppKey) async throws -> Retiring {
+        try await operate(["release", "retire", key.id, "--at", "now", "--update-url", "https://\(Setting.host)/app"])
+        return .done
+    }
+
+    package func bringBack(_ key: AppKey) async throws { try await operate(["release", "retire", key.id, "--undo"]) }
+
     package func restart() async throws {
         await kill()
         try await start()
