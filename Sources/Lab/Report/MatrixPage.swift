@@ -26,9 +26,9 @@ package struct MatrixPage {
         <body>
         <header>
         <h1>The lab</h1>
-        <p>\(matrix.rows.count) ways of authenticating an app, attacked on this machine in \(matrix.attacks.count) ways: each time with \
-        a real app, a real server with a bank behind it, and an attacker between them. No letter below is written down anywhere; each is \
-        what came of an attack that was carried out.</p>
+        <p>\(matrix.rows.count) ways of serving an app, each attacked in \(matrix.attacks.count) ways, live: with an app, a server with a bank \
+        behind it, and an attacker who sits between them or comes later. Every letter is what came of an attack that was carried out \
+        for this page.</p>
         \(facts)
         </header>
         <main>

@@ -46,7 +46,7 @@ struct PageRow {
         }
         return """
             <details class="cell" id="\(anchor)"><summary>\(line)</summary>
-            <p class="sentence">The attack: \(attack.sentence)</p>
+            <p class="sentence">\(attack.sentence)</p>
             \(story(Excerpt(of: cell)))
             </details>
 

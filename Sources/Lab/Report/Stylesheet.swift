@@ -16,7 +16,7 @@ extension Markup {
           }
         }
         * { box-sizing: border-box; }
-        html { scroll-behavior: smooth; scroll-padding-top: 1rem; }
+        html { scroll-padding-top: 1rem; }
         body {
           margin: 0 auto; padding: 1.5rem clamp(.75rem, 3vw, 2.5rem) 4rem; max-width: 78rem;
           background: var(--page); color: var(--ink); font: 1rem/1.5 system-ui, sans-serif;
@@ -26,7 +26,7 @@ extension Markup {
         h3 { font-size: 1rem; margin: 1.25rem 0 .25rem; color: var(--soft); font-weight: 600; }
         p { margin: .25rem 0 .75rem; max-width: 46rem; }
         a { color: var(--link); }
-        code, pre, tbody th, .cell b, .row > h2 { font-family: ui-monospace, "DejaVu Sans Mono", monospace; }
+        code, pre, tbody th, .line b, .row > h2 { font-family: ui-monospace, "DejaVu Sans Mono", monospace; }
         code { font-size: .9em; }
         footer, .hint, .cut, .sentence { color: var(--soft); }
         footer { margin-top: 3rem; border-top: 1px solid var(--line); padding-top: 1rem; }
@@ -48,6 +48,7 @@ extension Markup {
         .mark.held, td.held { background: var(--held); color: var(--held-ink); }
         .mark.error, td.error { background: var(--error); color: var(--error-ink); }
         .mark.none, td.none { color: var(--none-ink); }
+        .legend li { display: flex; gap: .5rem; align-items: baseline; }
         .legend { list-style: none; margin: 0 0 .5rem; padding: 0; display: grid; gap: .3rem; }
         .wide > summary { cursor: pointer; color: var(--link); margin: .5rem 0; }
 
@@ -67,7 +68,7 @@ extension Markup {
         thead th:first-child { left: 0; z-index: 2; border-right: 1px solid var(--line); }
         td { padding: 0; border: 1px solid var(--page); border-width: 0 1px 1px 0; }
         td a {
-          display: block; min-width: 2.2rem; padding: .18rem 0; text-align: center; color: inherit; text-decoration: none;
+          display: block; min-width: 2.6rem; padding: .18rem 0; text-align: center; color: inherit; text-decoration: none;
           font-weight: 650;
         }
         td a:hover, td a:focus-visible { outline: 2px solid var(--link); outline-offset: -2px; }
@@ -84,7 +85,8 @@ extension Markup {
         .cell > summary::after { content: "▸"; color: var(--soft); margin-left: auto; }
         .cell[open] > summary::after { content: "▾"; }
         details.cell:hover, .cell[open] { background: var(--sunk); }
-        .cell b { font-weight: 600; font-size: .9rem; margin-right: .4rem; }
+        .line b { font-weight: 600; font-size: .9rem; margin-right: .4rem; }
+        .cell > ol, .cell > .sentence { margin-left: 2.2rem; }
         .sentence { margin: .5rem 0; }
         .column:target > h3, .row:target > h2 { color: var(--link); }
         .cell:target { outline: 2px solid var(--link); }
@@ -104,11 +106,11 @@ extension Markup {
           body { padding-top: 1rem; }
           h1 { font-size: 1.6rem; }
           table { font-size: .75rem; }
-          tbody th { max-width: 8.5rem; overflow-wrap: anywhere; padding: .1rem .4rem; }
+          tbody th { min-width: 7.5rem; max-width: 7.5rem; overflow-wrap: break-word; padding: .1rem .4rem; }
           td a { min-width: 1.9rem; }
           .line b { display: block; }
+          .cell > ol, .cell > .sentence { margin-left: 0; }
         }
-        @media (prefers-reduced-motion: reduce) { html { scroll-behavior: auto; } }
         @media print { .scroll { max-height: none; overflow: visible; } .row { content-visibility: visible; } }
 
         """
