@@ -1,9 +1,9 @@
 import CountersignTestKit
 import Glibc
 
-/// Waits where waiting costs a thread, so that no thread of Swift's pool does.
-package enum Blocking {
-    /// On a new thread.
+/// Where many connections wait at once, and for one another: no pool has a bound to run into.
+package enum OwnThread {
+    /// What `body` gives, or throws, on a new thread.
     package static func run<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
         try await withCheckedThrowingContinuation { waiting in
             TestThread.start { waiting.resume(with: Result { try body() }) }
