@@ -45,7 +45,7 @@ package struct RawClient: Sendable {
 
     /// Sends a request as it is.
     package func send(_ request: RawRequest) async throws -> RawResponse {
-        try await OwnThread.run { try exchange(request.bytes, method: request.method).message }
+        try await Blocking.run { try exchange(request.bytes, method: request.method).message }
     }
 
     /// Sends the same bytes on so many connections at once. All are open, handshakes done, before the first byte goes out.
@@ -55,7 +55,7 @@ package struct RawClient: Sendable {
         return try await withThrowingTaskGroup(of: RawResponse.self) { group in
             for _ in 0..<count {
                 group.addTask {
-                    try await OwnThread.run {
+                    try await Blocking.run {
                         let link: Link
                         do { link = try open() } catch {
                             start.wait()

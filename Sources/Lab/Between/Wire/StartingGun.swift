@@ -1,15 +1,4 @@
-import CountersignTestKit
 import Glibc
-
-/// Where many connections wait at once, and for one another: no pool has a bound to run into.
-package enum OwnThread {
-    /// What `body` gives, or throws, on a new thread.
-    package static func run<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
-        try await withCheckedThrowingContinuation { waiting in
-            TestThread.start { waiting.resume(with: Result { try body() }) }
-        }
-    }
-}
 
 /// Lets so many threads go at the same moment. Safe to share: the library's barrier is made for it, and lives as long as this.
 final class StartingGun: @unchecked Sendable {
