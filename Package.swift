@@ -113,7 +113,7 @@ let package = Package(
                 "Countersign", "CountersignClient", "CountersignHTTP", "CountersignSQLite", "CountersignSchemes",
                 "CountersignSeal", "CountersignTestKit", "CountersignTransport", "CountersignTrust", "CountersignVault",
                 "CountersignWire", "CCrypto", "CSQLite",
-            ]),
+            ], breakable),
         // A target of another name than the binary's: where file names have no case, `countersign` is the SDK's.
         .executableTarget(
             name: "CountersignCLI",

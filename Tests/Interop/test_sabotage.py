@@ -265,7 +265,8 @@ def test_a_fault_shows(name, is_broken, tmp_path):
 
 
 def refused(binary: object, *names: str) -> str:
-    done = subprocess.run([str(binary), "serve", *(word for name in names for word in ("--sabotage", name))],
+    """Serves nothing, whatever it takes: the settings are to be printed."""
+    done = subprocess.run([str(binary), "serve", "--print-config", *(word for name in names for word in ("--sabotage", name))],
                           stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False, text=True)
     assert done.returncode == 2 and done.stdout == ""
     return done.stderr
@@ -276,6 +277,8 @@ def test_all_faults_are_shown_here():
     for wrong in ("nonsense", "nonce-unchecked,", "NONCE-UNCHECKED"):
         message = refused(DEBUG, "nonce-unchecked", wrong)
         assert set(message.strip().split("expected one of ")[1].split(", ")) == set(FAULTS)
+    listed = subprocess.run([DEBUG, "serve", "--sabotage", "list"], capture_output=True, timeout=60, check=True, text=True)
+    assert [line.split()[0] for line in listed.stdout.splitlines()] == ["NAME", *FAULTS]
 
 
 @pytest.mark.skipif(not RELEASE.is_file(), reason="no release binary")

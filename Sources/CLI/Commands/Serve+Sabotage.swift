@@ -4,10 +4,17 @@
 
     extension Option {
         static let sabotage = list(
-            "sabotage", "NAME[,NAME]", "have these faults, for the lab and tests: of debug builds alone")
+            "sabotage", "NAME[,NAME]",
+            "have these faults, for the lab and tests; `list` lists them. In debug builds alone")
     }
 
     extension Invocation {
+        /// Each fault with what it means, a line each.
+        func listFaults() throws(Fault) -> ExitStatus {
+            try console.print(Table.text(["NAME", "MEANING"], Sabotage.allCases.map { [$0.rawValue, $0.meaning] }))
+            return .success
+        }
+
         /// Gives the process the faults that were asked for, and says so where nobody can miss it.
         func sabotage() throws(Fault) {
             var faults: [Sabotage] = []

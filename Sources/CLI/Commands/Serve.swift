@@ -11,6 +11,10 @@ extension Command {
             requests in flight finish, and ends with status 0; SIGHUP reloads.
             """
     ) { (run) throws(Fault) in
+        #if SABOTAGE
+            if run.arguments.values("sabotage") == ["list"] { return try run.listFaults() }
+            try run.sabotage()
+        #endif
         var sources = Configuration.Sources()
         sources.environment = run.environment.variables
         for setting in Setting.all {
@@ -24,21 +28,19 @@ extension Command {
             try run.console.print(configuration.shown.prettyText)
             return .success
         }
-        #if SABOTAGE
-            try run.sabotage()
-        #endif
         try Server.run(configuration, environment: run.environment.variables)
         return .success
     }
 
     private static var serveOptions: [Option] {
-        var options: [Option] = [
+        let options: [Option] = [
             .value("config", "F", "settings as JSON with comments (COUNTERSIGN_CONFIG)"),
             .flag("print-config", "print the settings that result, and stop"),
         ]
         #if SABOTAGE
-            options.append(.sabotage)
+            return options + [.sabotage] + Setting.all.map { .value($0.name, $0.value, $0.meaning) }
+        #else
+            return options + Setting.all.map { .value($0.name, $0.value, $0.meaning) }
         #endif
-        return options + Setting.all.map { .value($0.name, $0.value, $0.meaning) }
     }
 }
