@@ -59,6 +59,11 @@ package struct SignedCalls: Sendable {
             draft, as: signer, at: surroundings.now())
     }
 
+    /// Another token, whether the one there is has run out or not. For tools: requests see to it by themselves.
+    nonisolated(nonsending) package func renew() async throws(ClientProblem) {
+        try await refresh(.ranOut(try signedIn().login.token))
+    }
+
     private enum Next { case sendAgain, giveUp }
 
     /// Does what a refusal asks for, each thing once or twice for a request: what is not mended then is something else.

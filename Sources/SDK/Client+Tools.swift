@@ -19,6 +19,13 @@ extension Client {
         }
     }
 
+    /// Renews the session now, as requests do once its token has run out.
+    package func renew() async throws(ClientError) {
+        try await core.step(nil) { (installation, way) async throws(ClientProblem) in
+            try await SignedCalls(installation, way).renew()
+        }
+    }
+
     /// The last answer to a request, with its body as it comes. What the authority refuses is an answer like any other, and not thrown;
     /// a session that it has ended is, as ever.
     package func answer(to request: APIRequest) async throws(ClientError) -> APIAnswer {

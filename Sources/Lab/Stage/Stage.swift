@@ -48,7 +48,9 @@ package final class Stage: Sendable {
     }
 
     /// Somebody new, with an account at the bank with ``Bank/opening`` on it, and the app, not signed in yet.
-    package func newVictim() async throws -> any Victim { try await casting.newVictim() }
+    package func newVictim(_ device: DeviceSetup = DeviceSetup()) async throws -> any Victim {
+        try await casting.newVictim(device)
+    }
 
     /// Keeps what happened, for the report.
     package func note(_ actor: Step.Actor, _ did: String, showing shown: String? = nil) {
@@ -74,5 +76,27 @@ package final class Stage: Sendable {
 
 /// Makes victims for a row.
 package protocol Casting: Sendable {
-    func newVictim() async throws -> any Victim
+    func newVictim(_ device: DeviceSetup) async throws -> any Victim
+}
+
+/// What is out of the ordinary about a victim's device.
+package struct DeviceSetup: Sendable {
+    /// By how many seconds its clock is behind: what it signs is old when it is new.
+    package var behind: Int64 = 0
+    /// Where its app was led, `http://evil.test:12345`, in place of the bank; with the name in it.
+    package var origin: String?
+    package var host: String?
+    /// As whom somebody signs in here, and what he types, in place of a new customer of the bank's.
+    package var claim: Claim?
+
+    package init() {}
+
+    /// The same, for somebody who says that he is this one.
+    package init(claiming name: String, typing password: String) { claim = Claim(name: name, password: password) }
+
+    /// Who somebody says that he is.
+    package struct Claim: Sendable {
+        package var name: String
+        package var password: String
+    }
 }

@@ -1,3 +1,5 @@
+import CountersignClient
+
 /// The app in its user's hand: it does what apps do, and knows nothing of the lab. Its way to the server lies over ``Network``.
 package protocol Victim: Sendable {
     /// The name at the bank and at the login.
@@ -11,10 +13,18 @@ package protocol Victim: Sendable {
     func signIn() async throws(VictimProblem)
     /// Sends money, once.
     func transfer(_ amount: Int, to name: String) async throws(VictimProblem)
+    /// Presses the button of the last transfer again, on the page that said it did not work: the same wish.
+    func tryAgain() async throws(VictimProblem)
     /// Asks for what is on the account.
     func balance() async throws(VictimProblem) -> Int
     /// Renews the session unseen, as the app does every two hours.
     func renew() async throws(VictimProblem)
+    /// What the app has in memory, for an attacker who reads that; nil where it is not built on our SDK, and ``folder`` has it all.
+    func memory() async throws(VictimProblem) -> CountersignClient.ClientState?
+}
+
+extension Victim {
+    package func memory() async throws(VictimProblem) -> CountersignClient.ClientState? { nil }
 }
 
 /// Why the app could not do it: what its user sees.

@@ -49,6 +49,11 @@ public struct LegacyScheme: Sendable {
         try hmac(AuthV4(), "auth-v4: client id", clientID, secret)
     }
 
+    /// Any scheme, with credentials that were read already.
+    package static func speaking(_ scheme: some Scheme, as credentials: Credentials) -> LegacyScheme {
+        LegacyScheme(signing: .scheme(scheme, credentials), tokens: .authorizationField)
+    }
+
     /// No zone is farther from UTC.
     static let mostZone = 18 * 3600
 

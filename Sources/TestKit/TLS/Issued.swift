@@ -5,8 +5,8 @@ import CountersignTrust
 public final class Issued: @unchecked Sendable {
     /// As the code under test sees it.
     public let certificate: Certificate
-    let pointer: OpaquePointer
-    let key: OpaquePointer
+    package let pointer: OpaquePointer
+    package let key: OpaquePointer
 
     private init(_ pointer: OpaquePointer, _ key: OpaquePointer) throws {
         self.pointer = pointer

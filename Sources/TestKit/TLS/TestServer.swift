@@ -151,14 +151,14 @@ public final class TestServer: Sendable {
 }
 
 /// A detached thread.
-enum TestThread {
+package enum TestThread {
     private final class Body: Sendable {
         let run: @Sendable () -> Void
 
         init(_ run: @escaping @Sendable () -> Void) { self.run = run }
     }
 
-    static func start(_ run: @escaping @Sendable () -> Void) {
+    package static func start(_ run: @escaping @Sendable () -> Void) {
         var thread = pthread_t()
         let body = Unmanaged.passRetained(Body(run)).toOpaque()
         let status = pthread_create(

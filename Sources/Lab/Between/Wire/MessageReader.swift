@@ -1,0 +1,159 @@
+import CountersignWire
+
+/// Takes HTTP/1.1 messages off a stream as leniently as can be: an attacker wants to see everything. Messages of more than 8 MiB are not
+/// read. Source: RFC 9112 §6, §7.1.
+package struct MessageReader {
+    private let more: () -> Link.Reading
+    private var buffer: [UInt8] = []
+    /// Where the next message starts in `buffer`.
+    private var place = 0
+    private static let limit = 8 << 20
+
+    /// Reads from a connection.
+    package init(_ link: Link) { more = { link.read() } }
+
+    /// Reads what was recorded.
+    package init(_ bytes: [UInt8]) {
+        buffer = bytes
+        more = { .end("recorded no further") }
+    }
+
+    /// A message, and the bytes that it was.
+    package struct Read<Message: Sendable>: Sendable {
+        package var message: Message
+        package var bytes: [UInt8]
+    }
+
+    /// The next request. `onContinue` is called where the client waits to be told to send the body.
+    package mutating func request(onContinue: () -> Void = {}) throws(NetworkProblem) -> Read<RawRequest> {
+        let head = try head()
+        let words = head.first.split(separator: " ", maxSplits: 2, omittingEmptySubsequences: false)
+        guard words.count == 3 else { throw .unreadable("a request line of \(words.count) words") }
+        if head.fields["expect"]?.lowercased() == "100-continue" { onContinue() }
+        let body: [UInt8]
+        if isChunked(head.fields) {
+            body = try chunks()
+        } else {
+            body = try take(length(head.fields) ?? 0)
+        }
+        return Read(
+            message: RawRequest(String(words[0]), String(words[1]), fields: head.fields, body: body), bytes: passed())
+    }
+
+    /// The next answer that is final, to a request of that method.
+    package mutating func response(to method: String) throws(NetworkProblem) -> Read<RawResponse> {
+        while true {
+            let head = try head()
+            let words = head.first.split(separator: " ", maxSplits: 2)
+            guard words.count >= 2, words[0].hasPrefix("HTTP/"), let status = Int(words[1]) else {
+                throw .unreadable("a status line that is none: \(head.first.prefix(60))")
+            }
+            if status < 200, status != 101 { continue }
+            let body: [UInt8]
+            if method == "HEAD" || status == 101 || status == 204 || status == 304 {
+                body = []
+            } else if isChunked(head.fields) {
+                body = try chunks()
+            } else if let length = length(head.fields) {
+                body = try take(length)
+            } else {
+                body = try rest()
+            }
+            return Read(message: RawResponse(status, fields: head.fields, body: body), bytes: passed())
+        }
+    }
+
+    /// What came beyond the last message, and is no whole message.
+    package var left: [UInt8] { Array(buffer[place...]) }
+
+    // MARK: Parts
+
+    private mutating func passed() -> [UInt8] {
+        defer {
+            buffer.removeFirst(place)
+            place = 0
+        }
+        return Array(buffer[..<place])
+    }
+
+    private mutating func fill() throws(NetworkProblem) {
+        guard buffer.count < Self.limit else { throw .unreadable("more than 8 MiB") }
+        switch more() {
+        case .bytes(let bytes): buffer += bytes
+        case .end(let reason): throw .cut(reason)
+        }
+    }
+
+    private mutating func head() throws(NetworkProblem) -> (first: String, fields: RawFields) {
+        var first = try line()
+        // Empty lines before a message are nobody's. Source: RFC 9112 §2.2.
+        while first.isEmpty { first = try line() }
+        var fields = RawFields()
+        while true {
+            let line = try line()
+            guard !line.isEmpty else { return (first, fields) }
+            let parts = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+            fields.lines.append(.init(String(parts[0]), parts.count == 2 ? trimmed(parts[1]) : ""))
+        }
+    }
+
+    /// Without its end, which may be a line feed alone.
+    private mutating func line() throws(NetworkProblem) -> String {
+        var looked = place
+        while true {
+            if let end = buffer[looked...].firstIndex(of: 0x0A) {
+                defer { place = end + 1 }
+                let hasReturn = end > place && buffer[end - 1] == 0x0D
+                return String(decoding: buffer[place..<(hasReturn ? end - 1 : end)], as: UTF8.self)
+            }
+            looked = buffer.count
+            try fill()
+        }
+    }
+
+    private mutating func take(_ count: Int) throws(NetworkProblem) -> [UInt8] {
+        guard count <= Self.limit else { throw .unreadable("more than 8 MiB") }
+        while buffer.count - place < count { try fill() }
+        defer { place += count }
+        return Array(buffer[place..<(place + count)])
+    }
+
+    private mutating func chunks() throws(NetworkProblem) -> [UInt8] {
+        var body: [UInt8] = []
+        while true {
+            let line = try line()
+            guard let count = Int(trimmed(line.prefix { $0 != ";" }), radix: 16), count >= 0 else {
+                throw .unreadable("a chunk of '\(line.prefix(20))' bytes")
+            }
+            if count == 0 { break }
+            body += try take(count)
+            _ = try self.line()
+        }
+        while try !line().isEmpty {}
+        return body
+    }
+
+    private mutating func rest() throws(NetworkProblem) -> [UInt8] {
+        while true {
+            guard buffer.count < Self.limit else { throw .unreadable("more than 8 MiB") }
+            guard case .bytes(let bytes) = more() else { break }
+            buffer += bytes
+        }
+        return try take(buffer.count - place)
+    }
+
+    private func isChunked(_ fields: RawFields) -> Bool {
+        fields["transfer-encoding"]?.lowercased().contains("chunked") ?? false
+    }
+
+    private func length(_ fields: RawFields) -> Int? {
+        fields["content-length"].flatMap { Int(trimmed($0[...])) }.map { max(0, $0) }
+    }
+
+    private func trimmed(_ text: Substring) -> String {
+        let isBlank = { (character: Character) in character == " " || character == "\t" }
+        var text = text.drop(while: isBlank)
+        while let last = text.last, isBlank(last) { text.removeLast() }
+        return String(text)
+    }
+}

@@ -1,0 +1,45 @@
+import Glibc
+import Synchronization
+
+/// What becomes of a connection to the public port: led to the server, and heard by the taps, or taken by the man in the middle.
+final class Relay: Sendable {
+    private let state = Mutex(State())
+
+    private struct State {
+        var server: UInt16?
+        var taps: [Tap] = []
+        var middle: ManInTheMiddle?
+        var connections: UInt64 = 0
+    }
+
+    /// Where the server is; nil until somebody said.
+    var server: UInt16? {
+        get { state.withLock { $0.server } }
+        set { state.withLock { $0.server = newValue } }
+    }
+
+    /// Who is in the middle; nil where nobody is.
+    var middle: ManInTheMiddle? {
+        get { state.withLock { $0.middle } }
+        set { state.withLock { $0.middle = newValue } }
+    }
+
+    func add(_ tap: Tap) { state.withLock { $0.taps.append(tap) } }
+
+    func remove(_ tap: Tap) { state.withLock { $0.taps.removeAll { $0 === tap } } }
+
+    /// Serves one connection, and closes it.
+    func serve(_ descriptor: Int32) {
+        let (middle, server, connection) = state.withLock { state in
+            state.connections += 1
+            return (state.middle, state.server, state.connections)
+        }
+        if let middle { return middle.serve(descriptor) }
+        let client = Link(descriptor)
+        guard let server, let upstream = try? Socket.connect(to: "127.0.0.1", port: server) else { return }
+        let link = Link(upstream)
+        Pump(client: client.descriptor, server: link.descriptor) { [self] bytes, side in
+            for tap in state.withLock({ $0.taps }) { tap.hear(bytes, from: side, on: connection) }
+        }.run()
+    }
+}

@@ -1,0 +1,87 @@
+import CCrypto
+import CountersignTestKit
+import Glibc
+
+/// How the attacker speaks TLS: as a client who checks nothing, or as a server under a certificate he had made. HTTP/1.1 only. Safe to
+/// share: not changed after `init`, and OpenSSL locks inside.
+package final class TLSSide: @unchecked Sendable {
+    /// Of TLS, by the number on the wire.
+    package enum Version: Int32, Sendable, Comparable, CaseIterable {
+        case tls10 = 0x0301
+        case tls11
+        case tls12
+        case tls13
+
+        package static func < (left: Version, right: Version) -> Bool { left.rawValue < right.rawValue }
+    }
+
+    let pointer: OpaquePointer
+
+    /// The client's. Takes whatever it is shown, old versions and weak keys included: what a server still speaks is to be found out.
+    package static func client(
+        _ versions: ClosedRange<Version> = .tls12 ... .tls13
+    ) throws(NetworkProblem) -> TLSSide {
+        guard let pointer = SSL_CTX_new(TLS_client_method()) else { throw .noHandshake("no memory") }
+        let side = TLSSide(pointer)
+        SSL_CTX_set_security_level(pointer, 0)
+        SSL_CTX_set_verify(pointer, SSL_VERIFY_NONE, nil)
+        cs_ssl_ctx_set_min_proto(pointer, versions.lowerBound.rawValue)
+        cs_ssl_ctx_set_max_proto(pointer, versions.upperBound.rawValue)
+        SSL_CTX_set_alpn_protos(pointer, http11, UInt32(http11.count))
+        return side
+    }
+
+    /// The server's, with a certificate for `host` that `authority` signs on the spot.
+    package static func server(for host: String, by authority: Issued, at time: Int64) throws -> TLSSide {
+        let issued = try authority.issue(CertificateRequest(host, hosts: [host], at: time))
+        guard let pointer = SSL_CTX_new(TLS_server_method()) else { throw NetworkProblem.noHandshake("no memory") }
+        let side = TLSSide(pointer)
+        guard SSL_CTX_use_certificate(pointer, issued.pointer) == 1,
+            SSL_CTX_use_PrivateKey(pointer, issued.key) == 1
+        else { throw NetworkProblem.noHandshake("a certificate for \(host) that OpenSSL takes") }
+        SSL_CTX_set_alpn_select_cb(
+            pointer,
+            { _, chosen, length, offered, count, _ in
+                guard let offered else { return SSL_TLSEXT_ERR_NOACK }
+                // What is chosen points into what was offered, which OpenSSL keeps for long enough.
+                var place = 0
+                while place < Int(count) {
+                    let name = UnsafeBufferPointer(start: offered + place + 1, count: Int(offered[place]))
+                    if name.elementsEqual(TLSSide.http11.dropFirst()) {
+                        chosen?.pointee = offered + place + 1
+                        length?.pointee = offered[place]
+                        return SSL_TLSEXT_ERR_OK
+                    }
+                    place += 1 + name.count
+                }
+                return SSL_TLSEXT_ERR_NOACK
+            }, nil)
+        return side
+    }
+
+    private init(_ pointer: OpaquePointer) { self.pointer = pointer }
+
+    deinit { SSL_CTX_free(pointer) }
+
+    /// `http/1.1` as ALPN writes lists. Source: RFC 7301 §3.1.
+    private static let http11: [UInt8] = [8] + Array("http/1.1".utf8)
+
+    /// Why OpenSSL's last call on a connection failed: the other side's alert where it sent one, else OpenSSL's own word.
+    static func reason(_ tls: OpaquePointer, _ status: Int32) -> String {
+        let systemError = errno
+        let kind = SSL_get_error(tls, status)
+        let code = ERR_peek_error()
+        ERR_clear_error()
+        if kind == SSL_ERROR_ZERO_RETURN { return "closed" }
+        if kind == SSL_ERROR_WANT_READ || kind == SSL_ERROR_WANT_WRITE { return "nothing came for ten seconds" }
+        guard code != 0 else { return systemError == 0 ? "closed" : String(cString: strerror(systemError)) }
+        let reason = Int32(ERR_GET_REASON(code))
+        if reason == SSL_R_UNEXPECTED_EOF_WHILE_READING { return "closed without an alert" }
+        if reason > SSL_AD_REASON_OFFSET, reason < SSL_AD_REASON_OFFSET + 256,
+            let name = SSL_alert_desc_string_long(reason - SSL_AD_REASON_OFFSET)
+        {
+            return "alert \(String(cString: name))"
+        }
+        return ERR_reason_error_string(code).map { String(cString: $0) } ?? "error \(code)"
+    }
+}

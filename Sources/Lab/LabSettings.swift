@@ -1,0 +1,24 @@
+/// What a run is made with.
+package struct LabSettings: Sendable {
+    /// The binary that gateways are.
+    package var binary: Binary
+    /// Rows at work at once: they wait more than they compute.
+    package var jobs: Int
+    /// Faults that our gateways are to have; for builds that know them.
+    package var sabotage: [String] = []
+
+    package init(binary: Binary, jobs: Int) {
+        self.binary = binary
+        self.jobs = jobs
+    }
+}
+
+/// What is being done, for who waits.
+package struct LabProgress: Sendable {
+    package var row: RowName
+    /// Nil while the row's stage is being set.
+    package var attack: AttackName?
+    /// Cells that are done, of `total`.
+    package var done: Int
+    package var total: Int
+}

@@ -1,0 +1,47 @@
+import CountersignSeal
+import CountersignWire
+
+/// How an operator sets up the gateway for a row.
+struct GatewaySetup: Sendable {
+    let row: RowProfile
+    let key: AppKey
+
+    /// The policy of the app, as `KEY=VALUE`.
+    var policy: [String] {
+        switch row.scheme {
+        case .ladder, .tokens, .formMD5:
+            // Without a session only the login: the bank knows its users by their tokens.
+            return [
+                "schemes=form-md5", "legacy-login=on", "legacy-session=authority", "anonymous=none",
+                "legacy-salt=\(key.ladder)", "legacy-key=\(key.ladder)",
+            ]
+        case .apiKey(let scheme): return ["schemes=\(scheme.rawValue)"]
+        case .messageSignaturesWithPassword: return ["password-login=on", "anonymous=none"]
+        case .countersign: return ["anonymous=none"]
+        }
+    }
+
+    /// The words of `release add` that bring along the key which the app has already; empty where ours makes one.
+    var release: [String] {
+        switch row.scheme {
+        case .ladder, .tokens, .formMD5: imported("form-md5")
+        case .apiKey(let scheme): imported(scheme.rawValue)
+        case .messageSignaturesWithPassword, .countersign: []
+        }
+    }
+
+    /// The words of `account add`; nil where the gateway knows no users. The name and the number of the user follow.
+    var account: [String]? {
+        switch row.scheme {
+        case .ladder(let rung): ["--legacy", rung.rawValue]
+        case .tokens: ["--legacy", "plain-post"]
+        case .formMD5: ["--legacy", "md5"]
+        case .apiKey: nil
+        case .messageSignaturesWithPassword, .countersign: []
+        }
+    }
+
+    private func imported(_ scheme: String) -> [String] {
+        ["--scheme", scheme, "--key-id", key.id, "--secret", key.secret.withExposedBytes { $0.text }]
+    }
+}

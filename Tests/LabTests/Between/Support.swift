@@ -1,0 +1,42 @@
+import CountersignTestKit
+import Glibc
+
+@testable import CountersignLab
+
+/// A server that says `METHOD TARGET: BODY` to each request, until the client goes.
+func echo(_ security: TestServer.Security = .plain) throws -> TestServer {
+    try TestServer(security) { connection in
+        while let head = connection.readHead() {
+            let lines = head.split(separator: "\r\n")
+            let length = lines.first { $0.lowercased().hasPrefix("content-length:") }?.split(separator: " ").last
+            let body = connection.readBody(length.flatMap { Int($0) } ?? 0)
+            let words = lines[0].split(separator: " ")
+            connection.answer("200 OK", "\(words[0]) \(words[1]): \(String(decoding: body, as: UTF8.self))")
+        }
+    }
+}
+
+/// An authority, and what stands under it.
+struct Authority {
+    let root: Issued
+
+    init(_ name: String) throws {
+        var request = CertificateRequest(name, at: Int64(time(nil)))
+        request.role = .authority
+        root = try Issued.selfSigned(request)
+    }
+
+    func server(_ host: String) throws -> TestServer.Security {
+        .tls(TestServer.Identity([try root.issue(CertificateRequest(host, hosts: [host], at: Int64(time(nil))))]))
+    }
+}
+
+/// A victim that sends a request over the network's public port, and checks no certificate.
+func victim(of network: Network, _ request: RawRequest) async throws -> RawResponse {
+    let security: RawClient.Security =
+        switch network.security {
+        case .plain: .none
+        case .tls(_, let host): try .unchecked(host)
+        }
+    return try await RawClient(port: network.publicPort, security: security).send(request)
+}
