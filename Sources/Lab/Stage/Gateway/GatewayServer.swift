@@ -112,7 +112,7 @@ package final class GatewayServer: StagedServer {
             defer { (running.process, running.others) = (nil, []) }
             return running.others + (running.process.map { [$0] } ?? [])
         }
-        for process in processes { _ = try? await Blocking.run { process.end() } }
+        for process in processes { _ = await Blocking.run { process.end() } }
     }
 
     private func kill() async {
@@ -120,7 +120,7 @@ package final class GatewayServer: StagedServer {
             defer { running.process = nil }
             return running.process
         }
-        if let process { _ = try? await Blocking.run { process.end(SIGKILL) } }
+        if let process { _ = await Blocking.run { process.end(SIGKILL) } }
     }
 
     private func launch(on port: UInt16) async throws(StageFault) -> (ChildProcess, UInt16) {

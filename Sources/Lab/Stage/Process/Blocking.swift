@@ -1,16 +1,15 @@
-import Dispatch
+import CountersignTestKit
 
-/// Where the lab waits for processes and files: the threads that tasks run on are few.
+/// Waits where waiting costs a thread, so that no thread of Swift's pool does.
 package enum Blocking {
-    /// What `work` gives, or throws.
-    package static func run<Value: Sendable>(
-        _ work: @escaping @Sendable () throws(StageFault) -> Value
-    ) async throws(StageFault) -> Value {
-        let result = await withCheckedContinuation {
-            (continuation: CheckedContinuation<Result<Value, StageFault>, Never>) in
-            DispatchQueue.global().async {
-                let result = Result { () throws(StageFault) in try work() }
-                continuation.resume(returning: result)
+    /// On a new thread: what `work` gives, or throws.
+    package static func run<Value: Sendable, Failure: Error>(
+        _ work: @escaping @Sendable () throws(Failure) -> Value
+    ) async throws(Failure) -> Value {
+        let result = await withCheckedContinuation { (waiting: CheckedContinuation<Result<Value, Failure>, Never>) in
+            TestThread.start {
+                let result = Result { () throws(Failure) in try work() }
+                waiting.resume(returning: result)
             }
         }
         return try result.get()

@@ -1,15 +1,4 @@
-import CountersignTestKit
 import Glibc
-
-/// Waits where waiting costs a thread, so that no thread of Swift's pool does.
-package enum Blocking {
-    /// On a new thread.
-    package static func run<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
-        try await withCheckedThrowingContinuation { waiting in
-            TestThread.start { waiting.resume(with: Result { try body() }) }
-        }
-    }
-}
 
 /// Lets so many threads go at the same moment. Safe to share: the library's barrier is made for it, and lives as long as this.
 final class StartingGun: @unchecked Sendable {
