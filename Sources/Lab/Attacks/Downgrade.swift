@@ -26,11 +26,7 @@ package struct Downgrade: Attack {
         }
         let forms = try await WeakerForm.all(victim, stage)
         for form in forms {
-            let before = try stage.bank.balance(of: stage.thief)
-            try await form.carryOut(stage)
-            if try stage.bank.balance(of: stage.thief) > before {
-                return .succeeded("a weaker form is taken as well: \(form.sentence)")
-            }
+            if try await form.isTaken(stage) { return .succeeded("a weaker form is taken as well: \(form.sentence)") }
         }
         reasons.append("none of \(forms.count) weaker forms is taken")
         return .failed(reasons.joined(separator: "; "))

@@ -29,11 +29,11 @@ package struct LoginStorm: Attack {
             return .succeeded("while the guesses ran in, another customer could not sign in: \(problem)")
         }
         stage.note(.victim, "of another name signs in meanwhile")
-        guard let token = tally.entry else {
+        guard let entry = tally.entry else {
             guard tally.stopped > 0 else { throw StageFault("no guess was stopped, and the right one not taken") }
             return .failed("after \(tally.wrong) wrong guesses the server stops looking: \(tally.shown ?? "")")
         }
-        guard try await token.pay(victim.name, stage) else { throw StageFault("the login that was found moves no money") }
+        guard try await entry.pays(stage.order(from: victim), stage) else { throw StageFault("the login that was found moves no money") }
         return .succeeded("\(tally.wrong + 1) guesses are answered, the last of them with a session, which moved money")
     }
 

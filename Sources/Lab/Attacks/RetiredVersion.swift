@@ -37,7 +37,7 @@ package struct RetiredVersion: Attack {
     private func call(with apps: [(String, any Victim)], _ stage: Stage) async throws -> Answer {
         var problem = VictimProblem.notOfThisScheme
         for (how, app) in apps {
-            let before = stage.bank.balance(of: stage.thief)
+            let before = try stage.bank.balance(of: stage.thief)
             stage.note(.attacker, "pays with the retired version, with \(how)")
             do throws(VictimProblem) {
                 if how == apps[1].0 { try await app.signIn() }
@@ -46,7 +46,7 @@ package struct RetiredVersion: Attack {
                 stage.note(.server, "refuses: \(error)")
                 problem = error
             }
-            if stage.bank.balance(of: stage.thief) > before { return .served(how) }
+            if try stage.bank.balance(of: stage.thief) > before { return .served(how) }
         }
         return .refused(problem)
     }

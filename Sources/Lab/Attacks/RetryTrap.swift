@@ -22,12 +22,11 @@ package struct RetryTrap: Attack {
             let said = await fall(into: trap, victim, amount, stage)
             stage.network.beHonest()
             if case .serverNotTrusted(let why) = said {
-                return .failed(
-                    "the app refuses the certificate (\(why)), and sends nothing: \(stage.network.interposed.summary)")
+                return .failed("the app refuses the certificate (\(why)), and sends nothing")
             }
             for step in state.steps { stage.note(step.actor, step.did, showing: step.shown) }
             guard state.isSprung else { throw StageFault("\(trap.rawValue): the payment did not pass") }
-            let times = stage.bank.journal.count { $0.from == victim.name && $0.amount == amount }
+            let times = try stage.bank.journal().count { $0.from == victim.name && $0.amount == amount }
             if times > 1 { return .succeeded("\(trap.sentence): the payment was made \(times) times") }
             guard times == 1 else { throw StageFault("\(trap.rawValue): the copy that was let through was not done") }
             ends.append("\(trap.rawValue): once, \(said.map { "the app says \($0)" } ?? "the app says that it is done")")

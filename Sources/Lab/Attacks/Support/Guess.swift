@@ -11,16 +11,16 @@ enum Guess: Sendable {
         case app(any Victim)
 
         /// Whether the account's money moved by it.
-        func pay(_ payer: String, _ stage: Stage) async throws -> Bool {
-            let before = stage.bank.balance(of: stage.thief)
+        func pays(_ order: Order, _ stage: Stage) async throws -> Bool {
             switch self {
-            case .app(let app): try await app.transfer(100, to: stage.thief)
+            case .app(let app):
+                let before = try stage.bank.balance(of: order.payee)
+                try await app.transfer(order.amount, to: order.payee)
+                return try stage.bank.balance(of: order.payee) > before
             case .token(let token):
-                let order = Order(payer: payer, payee: stage.thief, amount: 100)
                 guard let request = stage.craft.transfer(order, token: token, key: stage.appKey) else { return false }
-                _ = try await stage.attack("pays himself with the session", request)
+                return try await stage.brings(request, noting: "pays himself with the session")
             }
-            return stage.bank.balance(of: stage.thief) == before + 100
         }
     }
 

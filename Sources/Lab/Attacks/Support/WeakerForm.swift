@@ -1,3 +1,4 @@
+import CountersignClient
 import CountersignWire
 
 /// The victim's call as somebody makes it who has less than the app has: by an older login, another scheme, no signature. Each is done with
@@ -5,72 +6,64 @@ import CountersignWire
 struct WeakerForm: Sendable {
     /// What is weaker about it.
     let sentence: String
-    private let steps: @Sendable (Stage) async throws -> Void
+    private let carryOut: @Sendable (Stage) async throws -> Bool
 
-    /// Does it; whether it was taken shows at the bank.
-    func carryOut(_ stage: Stage) async throws { try await steps(stage) }
+    /// Does it: whether the thief has more money then.
+    func isTaken(_ stage: Stage) async throws -> Bool { try await carryOut(stage) }
 
     /// All that are weaker than the row's own.
     static func all(_ victim: any Victim, _ stage: Stage) async throws -> [WeakerForm] {
-        let order = Order(payer: victim.name, payee: stage.thief, amount: 100)
+        let order = stage.order(from: victim)
+        let logins = olderLogins(victim, order, stage)
+        guard stage.row.signsRequests else { return logins }
         let token = try await session(of: victim, stage)
-        var forms = olderLogins(victim, order, stage)
+        var requests: [(String, RawRequest)] = []
         for scheme in stage.row.scheme.weakerSignatures {
-            let craft = CraftCatalogue.craft(for: scheme)
-            guard let request = craft.transfer(order, token: token, key: stage.appKey) else { continue }
-            forms.append(WeakerForm("the app's key under an older scheme (\(scheme.label))", request))
+            guard let request = stage.craft(for: scheme).transfer(order, token: token, key: stage.appKey) else { continue }
+            requests.append(("the app's key under the older scheme \(scheme.label)", request))
         }
-        guard stage.row.bearsSignatures else { return forms }
-        if let signed = stage.craft.transfer(order, token: token, key: stage.appKey) {
-            forms += signed.weakened.map { WeakerForm($0, $1) }
-        }
+        if let signed = stage.craft.transfer(order, token: token, key: stage.appKey) { requests += signed.weakened }
         if let token {
-            for (type, body) in order.bodies {
-                let fields: RawFields = [("Authorization", "Bearer \(token.token)"), ("Content-Type", type)]
-                let request = RawRequest("POST", "/transfer", fields: fields, body: Array(body.utf8))
-                forms.append(WeakerForm("the session's token alone, without a signature", request))
-            }
+            let bare = [RawRequest.transfer(form: order, namingThePayer: nil), .transfer(json: order, namingThePayer: nil)]
+            requests += bare.map { ("the session's token alone, without a signature", $0.bearing(token)) }
         }
-        return forms
+        return logins + requests.map { WeakerForm($0, $1) }
     }
 
-    private init(_ sentence: String, _ steps: @escaping @Sendable (Stage) async throws -> Void) {
+    private init(_ sentence: String, _ carryOut: @escaping @Sendable (Stage) async throws -> Bool) {
         self.sentence = sentence
-        self.steps = steps
+        self.carryOut = carryOut
     }
 
     private init(_ sentence: String, _ request: RawRequest) {
-        self.init(sentence) { stage in _ = try await stage.attack("pays himself by \(sentence)", request) }
+        self.init(sentence) { stage in try await stage.brings(request, noting: "pays himself by \(sentence)") }
     }
 
-    /// The account's right password, as rungs below the row's own send it, and the row's own login in the query of a GET.
+    /// With the account's right password: as rungs below the row's own send it, and the row's own login as a GET.
     private static func olderLogins(_ victim: any Victim, _ order: Order, _ stage: Stage) -> [WeakerForm] {
         guard let password = victim.password else { return [] }
         var logins: [(String, RawRequest)] = []
         for rung in stage.row.scheme.weakerRungs {
-            let craft = CraftCatalogue.craft(for: .ladder(rung))
-            guard let request = craft.login(name: victim.name, password: password, key: stage.appKey) else { continue }
-            logins.append(("the login of older apps (\(rung.rawValue))", request))
+            let older = stage.craft(for: .ladder(rung)).login(name: victim.name, password: password, key: stage.appKey)
+            if let older { logins.append(("the login of older apps (\(rung.rawValue))", older)) }
         }
-        if let own = stage.craft.login(name: victim.name, password: password, key: stage.appKey), let get = own.asGET {
-            logins.append(("the same login as a GET, where every log on the way has it", get))
-        }
-        return logins.map { sentence, request in
+        let own = stage.craft.login(name: victim.name, password: password, key: stage.appKey)
+        if let get = own?.asGET { logins.append(("the app's login as a GET, which every log on the way keeps", get)) }
+        return logins.map { sentence, login in
             WeakerForm(sentence) { stage in
-                let response = try await stage.attack("signs in by \(sentence)", request)
-                guard let token = stage.craft.token(from: response) ?? LadderTokens.token(from: response),
+                let response = try await stage.attack("signs in by \(sentence)", login)
+                guard let token = stage.craft.token(from: response) ?? response.loginsToken(),
                     let transfer = stage.craft.transfer(order, token: token, key: stage.appKey)
-                else { return }
-                _ = try await stage.attack("pays himself with the session", transfer)
+                else { return false }
+                return try await stage.brings(transfer, noting: "pays himself with the session")
             }
         }
     }
 
     /// The token of a session of the victim's; nil where the scheme has none.
     private static func session(of victim: any Victim, _ stage: Stage) async throws -> CapturedToken? {
-        if let memory = try await victim.memory(), let token = memory.login?.token {
-            return CapturedToken(token: token.description)
-        }
+        let memory = try await victim.memory()
+        if case .device(let session)? = memory?.login?.session { return CapturedToken(token: session.token.description) }
         guard let password = victim.password,
             let login = stage.craft.login(name: victim.name, password: password, key: stage.appKey)
         else { return nil }
