@@ -164,7 +164,7 @@ let package = Package(
             "Lab",
             [
                 "Countersign", "CountersignTestKit", "CountersignSchemes", "CountersignSeal", "CountersignTransport",
-                "CountersignTrust", "CountersignVault", "CountersignWire",
+                "CountersignTrust", "CountersignVault", "CountersignWire", "CCrypto",
             ]),
         // Speaks OPAQUE with other people's libraries in Tests/Interop; never shipped.
         .executableTarget(
