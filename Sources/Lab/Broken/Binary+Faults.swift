@@ -1,15 +1,13 @@
-extension Binary {
-    /// The faults that `serve` can be told to have, as it lists them when asked for one that there is none of. Empty for a build for
-    /// release, which has none.
-    package func faults() async throws(StageFault) -> [String] {
-        let folder = try Files.makeTemporaryFolder("countersign-lab")
-        defer { Files.removeFolder(folder) }
-        let errors = "\(folder)/complaints"
-        let process = try start(["serve", "--sabotage", "?", "--data", folder], errors: errors)
-        let status = await Blocking.run { process.wait() }
-        let said = String(decoding: try Files.read(errors), as: UTF8.self)
-        guard status == 2 else { throw StageFault("countersign serve: exit \(status): \(said)") }
-        guard let list = said.split(separator: "expected one of ").dropFirst().first else { return [] }
-        return list.split(whereSeparator: { $0 == "," || $0.isWhitespace }).map(String.init)
+#if SABOTAGE
+    extension Binary {
+        /// The faults that `serve` can be told to have.
+        func faults() async throws(StageFault) -> [String] {
+            let folder = try Files.makeTemporaryFolder("countersign-lab")
+            defer { Files.removeFolder(folder) }
+            let listed = try await run(["serve", "--sabotage", "list"], data: "\(folder)/data")
+            // A head, and then a line for each, which begins with its name.
+            return String(decoding: listed, as: UTF8.self).split(separator: "\n").dropFirst()
+                .compactMap { $0.split(separator: " ").first.map(String.init) }
+        }
     }
-}
+#endif
