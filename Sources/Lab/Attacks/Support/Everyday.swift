@@ -17,12 +17,13 @@ extension Stage {
         note(.victim, row.hasPasswords ? "signs in and pays 1" : "pays 1")
     }
 
-    /// What is known of another scheme, at this row's server.
+    /// What is known of another scheme, as the field's apps speak it to this row's server.
     func craft(for scheme: RowProfile.Scheme) -> any Craft {
-        CraftCatalogue.craft(
-            for: scheme,
-            at: Destination(
-                authority: network.authority, transport: row.transport == .plain ? .plain : .tls,
-                platform: Setting.platform, version: Setting.version))
+        let row = RowProfile(
+            name: RowName(scheme.label), summary: "", scheme: scheme, transport: row.transport, server: .reference)
+        let destination = Destination(
+            authority: network.authority, transport: row.transport == .plain ? .plain : .tls,
+            platform: Setting.platform, version: Setting.version)
+        return CraftCatalogue.craft(for: row, at: destination)
     }
 }
