@@ -24,5 +24,7 @@ package enum Outcome: Sendable {
 
 /// All attacks, in the order of the table.
 package enum AttackCatalogue {
-    package static let all: [any Attack] = []
+    package static let all: [any Attack] = [
+        RetryTrap(), LeakedTLSKey(), Downgrade(), MACTiming(), RetiredVersion(), LoginStorm(),
+    ]
 }

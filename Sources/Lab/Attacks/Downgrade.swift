@@ -49,7 +49,8 @@ package struct Downgrade: Attack {
             let seen = stage.network.interposed
             stage.network.beHonest()
             if case .serverNotTrusted(let why) = problem {
-                return .stays("the app refuses the certificate (\(why)), and asks nobody else")
+                stage.note(.victim, "does not take the attacker for the bank: \(why)")
+                return .stays("the app refuses the certificate, and asks nobody else")
             }
             guard let first = seen.exchanges.first else { throw StageFault("the app did not ask to sign in") }
             stage.note(.victim, "wants to sign in", showing: first.request.shown)
@@ -74,7 +75,8 @@ package struct Downgrade: Attack {
 
     /// What servers say that do not have what was asked for.
     private static let denials: [RawResponse] = [
-        problem(404, #"{"title":"Not Found","status":404}"#), problem(501, #"{"title":"Not Implemented","status":501}"#),
+        problem(404, #"{"title":"Not Found","status":404}"#),
+        problem(501, #"{"title":"Not Implemented","status":501}"#),
         problem(403, #"{"title":"Scheme not allowed","status":403,"code":"scheme-not-allowed"}"#),
         RawResponse(
             200, fields: [("Content-Type", "application/json")],

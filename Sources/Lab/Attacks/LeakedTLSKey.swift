@@ -32,7 +32,8 @@ package struct LeakedTLSKey: Attack {
                     let order = stage.order(from: victim)
                     guard let request = stage.craft.transfer(order, token: token, key: nil) else { continue }
                     if try await stage.brings(request) {
-                        return .succeeded("the key decrypts what was recorded, and a token in it moved the victim's money")
+                        return .succeeded(
+                            "the key decrypts what was recorded, and a token in it moved the victim's money")
                     }
                 }
                 reasons.insert("what was decrypted holds nothing that opens a session")

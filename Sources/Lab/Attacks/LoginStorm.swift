@@ -24,7 +24,8 @@ package struct LoginStorm: Attack {
         stage.note(.attacker, "sends \(LoginStorm.guesses) guesses, \(LoginStorm.atOnce) at a time; the last is right")
         async let other = signIn(bystander)
         let tally = try await storm(Array(wrong) + [right], at: victim.name, stage)
-        stage.note(.server, "says to \(tally.wrong) that they are wrong, and stops \(tally.stopped)", showing: tally.shown)
+        stage.note(
+            .server, "says to \(tally.wrong) that they are wrong, and stops \(tally.stopped)", showing: tally.shown)
         if let problem = await other {
             return .succeeded("while the guesses ran in, another customer could not sign in: \(problem)")
         }
@@ -33,7 +34,9 @@ package struct LoginStorm: Attack {
             guard tally.stopped > 0 else { throw StageFault("no guess was stopped, and the right one not taken") }
             return .failed("after \(tally.wrong) wrong guesses the server stops looking: \(tally.shown ?? "")")
         }
-        guard try await entry.pays(stage.order(from: victim), stage) else { throw StageFault("the login that was found moves no money") }
+        guard try await entry.pays(stage.order(from: victim), stage) else {
+            throw StageFault("the login that was found moves no money")
+        }
         return .succeeded("\(tally.wrong + 1) guesses are answered, the last of them with a session, which moved money")
     }
 

@@ -4,7 +4,8 @@ import CountersignWire
 package struct MACTiming: Attack {
     package let name: AttackName = "mac-timing"
     package let column = Column.tamper
-    package let sentence = "Finds the first two bytes of the right MAC for a request of his own by the time that refusals take."
+    package let sentence =
+        "Finds the first two bytes of the right MAC for a request of his own by the time that refusals take."
 
     /// Enough to tell what is found from what is guessed: one in 65,536 is luck.
     private static let wanted = 2
@@ -13,7 +14,7 @@ package struct MACTiming: Attack {
 
     package func exemption(of row: RowProfile) -> String? {
         switch row.scheme {
-        case .ladder, .tokens: "requests bear no MAC"
+        case .ladder, .tokens: "the scheme has no MAC"
         case .formMD5, .apiKey, .messageSignaturesWithPassword, .countersign: nil
         }
     }
@@ -25,8 +26,10 @@ package struct MACTiming: Attack {
         guard let signed = stage.craft.transfer(order, token: nil, key: stage.appKey), let place = MACPlace(in: signed)
         else { throw StageFault("no request with a MAC could be made") }
         stage.note(
-            .attacker, "sends the request of his choice with one guess at its MAC after another, and measures how long each refusal takes",
-            showing: String(decoding: place.request(bearing: [UInt8](repeating: 0, count: place.mac.count)), as: UTF8.self))
+            .attacker,
+            "sends the request of his choice with one guess at its MAC after another, and measures how long each refusal takes",
+            showing: String(
+                decoding: place.request(bearing: [UInt8](repeating: 0, count: place.mac.count)), as: UTF8.self))
         let found = try await search(place, by: signed.method, stage)
         let told = Hex.encode(found.span)
         stage.note(.attacker, "takes the first bytes to be \(told)")
@@ -41,7 +44,8 @@ package struct MACTiming: Attack {
         let client = try stage.network.way()
         return try await Blocking.run {
             let connection = try KeptConnection(client)
-            let first = try connection.ask(place.request(bearing: [UInt8](repeating: 0, count: place.mac.count)), method: method)
+            let first = try connection.ask(
+                place.request(bearing: [UInt8](repeating: 0, count: place.mac.count)), method: method)
             stage.note(.server, "refuses", showing: first.shown)
             let search = ByteByTime(length: place.mac.count) { guess throws(NetworkProblem) in
                 let request = place.request(bearing: guess)

@@ -13,12 +13,14 @@ package struct RetiredVersion: Attack {
         try await stage.seeThatItWorks(victim)
         let retirement = try await stage.server.retire(stage.appKey)
         stage.note(.server, retirement.sentence)
-        let outcome = try await call(with: [("the session that it had", victim), ("a new login", stage.newVictim())], stage)
+        let outcome = try await call(
+            with: [("the session that it had", victim), ("a new login", stage.newVictim())], stage)
         try await stage.server.bringBack(stage.appKey)
         switch (outcome, retirement) {
         case (.served(let how), .isNotKnownHere):
             return .succeeded("the server knows no versions: the old one is served like any other, with \(how)")
-        case (.served(let how), .done): return .succeeded("the version is retired, and served all the same, with \(how)")
+        case (.served(let how), .done):
+            return .succeeded("the version is retired, and served all the same, with \(how)")
         case (.refused(let problem), .done):
             // What stood in its way must have been the retirement, and nothing else. Apps that were sent away stay away by themselves.
             try await stage.seeThatItWorks(stage.newVictim())

@@ -27,7 +27,8 @@
             case (.success(let cell), .success(let other)):
                 switch (cell.verdict, other.verdict) {
                 case (.fell, .held): (verdict, how) = (.caught, cell.how)
-                case (.fell, _): (verdict, how) = (.meaningless, "without the fault it is \(other.verdict.rawValue): \(other.how)")
+                case (.fell, _):
+                    (verdict, how) = (.meaningless, "without the fault it is \(other.verdict.rawValue): \(other.how)")
                 case (_, _): (verdict, how) = (.missed, cell.how)
                 }
             }
@@ -55,7 +56,8 @@
                     .array(
                         map { finding in
                             .object([
-                                ("fault", .string(finding.server.fault)), ("sentence", .string(finding.server.sentence)),
+                                ("fault", .string(finding.server.fault)),
+                                ("sentence", .string(finding.server.sentence)),
                                 ("scheme", .string(finding.server.row.description)),
                                 ("attack", .string(finding.server.attack.description)),
                                 ("verdict", .string("\(finding.verdict)")), ("how", .string(finding.how)),

@@ -22,7 +22,9 @@
             let sound = await attackSoundServers(progress)
             var findings: [BrokenFinding] = []
             for server in servers {
-                let broken = known.contains(server.fault) ? await attack(server, progress) : .failure(StageFault("the binary does not know this fault"))
+                let broken =
+                    known.contains(server.fault)
+                    ? await attack(server, progress) : .failure(StageFault("the binary does not know this fault"))
                 let whole = sound[server.row]?[server.attack] ?? .failure(StageFault("there is no such row or attack"))
                 findings.append(BrokenFinding(server, broken: broken, whole: whole))
             }

@@ -13,11 +13,13 @@ import Testing
         RawRequest("GET", "/balance?user=a&auth_signature=\(hex)&auth_key=k"),
         RawRequest("POST", "/transfer", fields: [("X-Auth-Signature", hex)], body: Array("{}".utf8)),
         RawRequest(
-            "GET", "/", fields: [("Authorization", "AWS4-HMAC-SHA256 Credential=a/b, SignedHeaders=host, Signature=\(hex)")]),
+            "GET", "/",
+            fields: [("Authorization", "AWS4-HMAC-SHA256 Credential=a/b, SignedHeaders=host, Signature=\(hex)")]),
         RawRequest("POST", "/transfer", body: Array("app_id=a&sign=\(hex)&rand=r".utf8)),
         RawRequest("GET", "/balance?sign=\(hex)"),
         RawRequest("POST", "/transfer", body: Array("sign=\(hex)".utf8)),
-        RawRequest("POST", "/transfer", fields: [("Signature-Input", #"app=("@method")"#), ("Signature", "app=:\(base64):")]),
+        RawRequest(
+            "POST", "/transfer", fields: [("Signature-Input", #"app=("@method")"#), ("Signature", "app=:\(base64):")]),
     ]
 
     @Test(arguments: requests) func itIsFoundAndReplaced(_ request: RawRequest) throws {
@@ -31,7 +33,9 @@ import Testing
     }
 
     @Test func aRequestWithoutOneHasNone() {
-        #expect(MACPlace(in: RawRequest("GET", "/balance", fields: [("Authorization", "Bearer \(MACPlaceTests.hex)")])) == nil)
+        #expect(
+            MACPlace(in: RawRequest("GET", "/balance", fields: [("Authorization", "Bearer \(MACPlaceTests.hex)")]))
+                == nil)
         #expect(MACPlace(in: RawRequest("GET", "/?sign=short")) == nil)
     }
 }

@@ -16,7 +16,8 @@
             for (broken, whole, verdict) in [
                 (BrokenTests.fell, BrokenTests.held, .caught), (BrokenTests.held, BrokenTests.held, .missed),
                 (BrokenTests.exempt, BrokenTests.exempt, .missed), (BrokenTests.fell, BrokenTests.fell, .meaningless),
-                (BrokenTests.fell, BrokenTests.exempt, .meaningless), (BrokenTests.unstaged, BrokenTests.held, .unstaged),
+                (BrokenTests.fell, BrokenTests.exempt, .meaningless),
+                (BrokenTests.unstaged, BrokenTests.held, .unstaged),
                 (BrokenTests.fell, BrokenTests.unstaged, .unstaged),
             ] as [(Found, Found, BrokenFinding.Verdict)] {
                 #expect(BrokenFinding(BrokenServer.all[0], broken: broken, whole: whole).verdict == verdict)

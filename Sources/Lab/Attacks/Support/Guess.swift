@@ -41,7 +41,8 @@ enum Guess: Sendable {
         } catch {
             switch error {
             case .refused(let said): return said.contains("too-many-attempts") ? .stopped(said) : .wrong
-            case .serverNotTrusted, .noAnswer, .signedOut, .notOfThisScheme: throw StageFault("a guess was not answered: \(error)")
+            case .serverNotTrusted, .noAnswer, .signedOut, .notOfThisScheme:
+                throw StageFault("a guess was not answered: \(error)")
             }
         }
     }

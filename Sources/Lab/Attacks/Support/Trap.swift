@@ -11,7 +11,7 @@ enum Trap: String, CaseIterable, Sendable {
     var sentence: String {
         switch self {
         case .secondCopy: "one copy goes through, and the app is shown the answer to a second one"
-        case .spoiltCopy: "one copy goes through, and the app is shown the refusal of one with another signature"
+        case .spoiltCopy: "one copy goes through, and the app is shown the refusal of one that was changed"
         case .tokenRanOut: "one copy goes through, and the app is told that its token ran out"
         case .silence: "one copy goes through, and the connection is cut"
         }
@@ -50,7 +50,7 @@ final class TrapState: Sendable {
             return lie
         case .secondCopy: return shown(try? forward(request), "sends a second copy, and shows the app the answer")
         case .spoiltCopy:
-            return shown(try? forward(request.spoilt), "sends a copy with another signature, and shows the app the answer")
+            return shown(try? forward(request.spoilt), "sends a copy that was changed, and shows the app the answer")
         }
     }
 
@@ -68,17 +68,15 @@ extension RawRequest {
     /// Whether it is the demo bank's order to pay.
     var isPayment: Bool { method == "POST" && path == "/transfer" }
 
-    /// With another signature or token; where no field has one, with another body, which is then signed.
+    /// With another body, under the signature as it is, so that a signed refusal is about the very signature that the app knows. Where
+    /// nothing is signed, with another token.
     fileprivate var spoilt: RawRequest {
         var spoilt = self
-        for name in ["signature", "authorization", "x-auth-signature"] {
-            guard var value = fields[name], value.count > 8 else { continue }
-            let place = value.index(value.endIndex, offsetBy: -4)
-            value.replaceSubrange(place...place, with: value[place] == "a" ? "b" : "a")
-            spoilt.fields[name] = value
+        guard fields["signature"] == nil, let bearer = fields["authorization"], bearer.hasPrefix("Bearer ") else {
+            spoilt.body.append(UInt8(ascii: "0"))
             return spoilt
         }
-        spoilt.body.append(UInt8(ascii: "0"))
+        spoilt.fields["authorization"] = bearer.dropLast() + (bearer.last == "a" ? "b" : "a")
         return spoilt
     }
 }

@@ -19,12 +19,16 @@ struct WeakerForm: Sendable {
         let token = try await session(of: victim, stage)
         var requests: [(String, RawRequest)] = []
         for scheme in stage.row.scheme.weakerSignatures {
-            guard let request = stage.craft(for: scheme).transfer(order, token: token, key: stage.appKey) else { continue }
+            guard let request = stage.craft(for: scheme).transfer(order, token: token, key: stage.appKey) else {
+                continue
+            }
             requests.append(("the app's key under the older scheme \(scheme.label)", request))
         }
         if let signed = stage.craft.transfer(order, token: token, key: stage.appKey) { requests += signed.weakened }
         if let token {
-            let bare = [RawRequest.transfer(form: order, namingThePayer: nil), .transfer(json: order, namingThePayer: nil)]
+            let bare = [
+                RawRequest.transfer(form: order, namingThePayer: nil), .transfer(json: order, namingThePayer: nil),
+            ]
             requests += bare.map { ("the session's token alone, without a signature", $0.bearing(token)) }
         }
         return logins + requests.map { WeakerForm($0, $1) }
@@ -63,7 +67,9 @@ struct WeakerForm: Sendable {
     /// The token of a session of the victim's; nil where the scheme has none.
     private static func session(of victim: any Victim, _ stage: Stage) async throws -> CapturedToken? {
         let memory = try await victim.memory()
-        if case .device(let session)? = memory?.login?.session { return CapturedToken(token: session.token.description) }
+        if case .device(let session)? = memory?.login?.session {
+            return CapturedToken(token: session.token.description)
+        }
         guard let password = victim.password,
             let login = stage.craft.login(name: victim.name, password: password, key: stage.appKey)
         else { return nil }
