@@ -25,6 +25,11 @@ package enum Outcome: Sendable {
 /// All attacks, in the order of the table.
 package enum AttackCatalogue {
     package static let all: [any Attack] = [
-        RetryTrap(), LeakedTLSKey(), Downgrade(), MACTiming(), RetiredVersion(), LoginStorm(),
+        Eavesdrop(), TrustedMiddle(),
+        TamperMethod(), TamperPath(), TamperQuery(), TamperHeader(), TamperBody(), TamperHost(), TamperAmbiguity(),
+        MACTiming(),
+        ReplayAtOnce(), ReplayAfterRestart(), ReplaySecondNode(), ReplayLostFile(), ReplayNewTimestamp(), BurnNonce(),
+        RetryTrap(),
+        LeakedTLSKey(), Downgrade(), RetiredVersion(), LoginStorm(),
     ]
 }
