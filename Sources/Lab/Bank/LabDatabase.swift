@@ -127,7 +127,7 @@ private final class Statement {
         }
     }
 
-    var row: [LabDatabase.Value] { (0..<sqlite3_column_count(handle)).map(value) }
+    var row: [LabDatabase.Value] { (0..<sqlite3_column_count(handle)).map { value($0) } }
 
     private func value(_ column: Int32) -> LabDatabase.Value {
         switch sqlite3_column_type(handle, column) {
