@@ -105,8 +105,8 @@ let package = Package(
         module(
             "Lab",
             [
-                "Countersign", "CountersignClient", "CountersignHTTP", "CountersignSQLite", "CountersignSchemes",
-                "CountersignSeal", "CountersignTestKit", "CountersignTransport", "CountersignTrust", "CountersignVault",
+                "Countersign", "CountersignClient", "CountersignHandshake", "CountersignHTTP", "CountersignOpaque",
+                "CountersignSQLite", "CountersignSchemes", "CountersignSeal", "CountersignTestKit", "CountersignTransport", "CountersignTrust", "CountersignVault",
                 "CountersignWire", "CCrypto", "CSQLite",
             ]),
         // A target of another name than the binary's: where file names have no case, `countersign` is the SDK's.

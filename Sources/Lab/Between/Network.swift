@@ -104,6 +104,9 @@ package final class Network: Sendable {
         try await wayToServer().send(bytes, parallel: parallel)
     }
 
+    /// A connection of the attacker's own, for more than one request. Blocks its thread.
+    package func open() throws(NetworkProblem) -> Link { try wayToServer().open() }
+
     /// What the app puts into `Host`.
     package var authority: String { "\(host):\(publicPort)" }
 
