@@ -19,7 +19,7 @@ package protocol Craft: Sendable {
     func transfer(_ order: Order, token: CapturedToken?, key: AppKey?) -> RawRequest?
     /// The same request with a timestamp of now, signature and all else left alone; nil where the scheme has none.
     func restamped(_ request: RawRequest, at now: Int64) -> RawRequest?
-    /// What the scheme reads in two ways, applied to a transfer of the victim's so that more, or another, is paid.
+    /// What the scheme reads in two ways.
     var ambiguities: [Ambiguity] { get }
 }
 
@@ -56,23 +56,5 @@ package struct Order: Sendable {
         self.payer = payer
         self.payee = payee
         self.amount = amount
-    }
-}
-
-/// One way in which a signed message says two things.
-package struct Ambiguity: Sendable {
-    /// `ampersand-in-value`
-    package var name: String
-    /// What is done, in a sentence.
-    package var sentence: String
-    /// Changes a transfer so that `payee` is paid in place of, or more than, who was meant; nil where this request has no room for it.
-    package var apply: @Sendable (_ request: RawRequest, _ payee: String) -> RawRequest?
-
-    package init(
-        _ name: String, _ sentence: String, apply: @escaping @Sendable (RawRequest, String) -> RawRequest?
-    ) {
-        self.name = name
-        self.sentence = sentence
-        self.apply = apply
     }
 }
