@@ -106,7 +106,8 @@ let package = Package(
             "Lab",
             [
                 "Countersign", "CountersignClient", "CountersignHandshake", "CountersignHTTP", "CountersignOpaque",
-                "CountersignSQLite", "CountersignSchemes", "CountersignSeal", "CountersignTestKit", "CountersignTransport", "CountersignTrust", "CountersignVault",
+                "CountersignSQLite", "CountersignSchemes", "CountersignSeal", "CountersignTestKit",
+                "CountersignTransport", "CountersignTrust", "CountersignVault",
                 "CountersignWire", "CCrypto", "CSQLite",
             ]),
         // A target of another name than the binary's: where file names have no case, `countersign` is the SDK's.
@@ -163,8 +164,8 @@ let package = Package(
         tests(
             "Lab",
             [
-                "Countersign", "CountersignTestKit", "CountersignSchemes", "CountersignSeal", "CountersignTransport",
-                "CountersignTrust", "CountersignVault", "CountersignWire",
+                "Countersign", "CountersignOpaque", "CountersignTestKit", "CountersignSchemes", "CountersignSeal",
+                "CountersignTransport", "CountersignTrust", "CountersignVault", "CountersignWire", "CSQLite",
             ]),
         // Speaks OPAQUE with other people's libraries in Tests/Interop; never shipped.
         .executableTarget(

@@ -2,7 +2,8 @@
 struct AppKeyTheft: Attack {
     let name: AttackName = "app-key"
     let column = Column.appKey
-    let sentence = "Takes the key, or salt, out of the app's binary, listens where that can be done, and moves a user's money."
+    let sentence =
+        "Takes the key, or salt, out of the app's binary, listens where that can be done, and moves a user's money."
 
     func exemption(of row: RowProfile) -> String? {
         row.hasAppKey ? nil : "no key or salt lies in the app"
@@ -15,7 +16,9 @@ struct AppKeyTheft: Attack {
         guard !recording.conversations.isEmpty else {
             throw StageFault("\(stage.row.name): the victim acted, and nothing passed")
         }
-        stage.note(.attacker, "takes `\(stage.appKey.id)` and its secret out of the app's binary; listens", showing: recording.shown)
+        stage.note(
+            .attacker, "takes `\(stage.appKey.id)` and its secret out of the app's binary; listens",
+            showing: recording.shown)
         let order = stage.order(from: victim)
         if let request = stage.craft.transfer(order, token: nil, key: stage.appKey),
             try await stage.brings(request, noting: "signs a transfer of the victim's money with the app's key")
@@ -37,10 +40,12 @@ struct AppKeyTheft: Attack {
             let found = Guessing.search(stage.words.all) { word in
                 stage.craft.value(of: word, name: login.name, key: stage.appKey) == login.value
             }
-            if let word = found.word, let again = stage.craft.login(name: login.name, password: word, key: stage.appKey),
+            if let word = found.word,
+                let again = stage.craft.login(name: login.name, password: word, key: stage.appKey),
                 case .paid = try await stage.signsIn(with: again, as: victim)
             {
-                return "with it the login that passed can be tested against a word list (\(found.shownRate)); the password signs in"
+                return
+                    "with it the login that passed can be tested against a word list (\(found.shownRate)); the password signs in"
             }
         }
         guard let token = stage.craft.token(in: exchange) else { return nil }

@@ -24,5 +24,12 @@ package enum Outcome: Sendable {
 
 /// All attacks, in the order of the table.
 package enum AttackCatalogue {
-    package static let all: [any Attack] = []
+    package static let all: [any Attack] = [
+        DatabaseSignIn(), DatabaseForge(),
+        AppKeyTheft(),
+        StolenToken(), OldRoot(),
+        OfflineGuessing(),
+        EnumerationContent(), EnumerationTime(),
+        Backup(),
+    ]
 }

@@ -22,8 +22,11 @@ struct Backup: Attack {
             return .succeeded("what lies in `\(place)` signs in on another device, and moves money")
         }
         let (place, tries) = try await useTokens(of: loot, as: victim, on: stage)
-        if let place { return .succeeded("a token that lies in `\(place)` is taken from another device, and moves money") }
-        return .failed("nothing in \(loot.records.count) files and items is a password, or one of \(tries) tokens, that is taken")
+        if let place {
+            return .succeeded("a token that lies in `\(place)` is taken from another device, and moves money")
+        }
+        return .failed(
+            "nothing in \(loot.records.count) files and items is a password, or one of \(tries) tokens, that is taken")
     }
 
     private func signIn(with loot: Loot, as victim: any Victim, on stage: Stage) async throws -> String? {

@@ -6,7 +6,8 @@ import CountersignWire
 struct DatabaseForge: Attack {
     let name: AttackName = "database-forge"
     let column = Column.stolenDatabase
-    let sentence = "Copies the server's database, and makes requests in a user's name with the tokens and keys that stand in it."
+    let sentence =
+        "Copies the server's database, and makes requests in a user's name with the tokens and keys that stand in it."
 
     private static let mostTries = 400
 
@@ -53,7 +54,8 @@ struct DatabaseForge: Attack {
         var (seen, forged) = (Set<String>(), [Forged]())
         for record in records {
             // What ours look like is no secret either, so bytes are tried in that form, too.
-            for text in record.texts.flatMap({ [$0, "b_\($0)"] }) where text.utf8.count >= 8 && seen.insert(text).inserted {
+            for text in record.texts.flatMap({ [$0, "b_\($0)"] })
+            where text.utf8.count >= 8 && seen.insert(text).inserted {
                 for user in users.isEmpty ? [""] : users {
                     let token = CapturedToken(token: text, userID: user)
                     guard let request = stage.craft.transfer(order, token: token, key: stage.appKey) else { continue }
@@ -69,7 +71,9 @@ struct DatabaseForge: Attack {
         for record in records {
             for bytes in record.texts.map({ Array($0.utf8) }) + record.keys {
                 let key = AppKey(id: stage.appKey.id, secret: Secret(copying: bytes.span), ladder: "")
-                guard let request = stage.craft.transfer(stage.order(from: victim), token: nil, key: key) else { continue }
+                guard let request = stage.craft.transfer(stage.order(from: victim), token: nil, key: key) else {
+                    continue
+                }
                 forged.append(Forged(with: "the key of the app", place: record.place, request: request))
             }
         }
@@ -87,7 +91,9 @@ struct DatabaseForge: Attack {
                     let found = Secret(copying: bytes.span)
                     let derived = SessionRoot(secret: found).requestKey
                     for (key, with) in [(derived, "a session's root"), (found, "a session's key")] {
-                        guard let request = stage.forgery.transfer(order, under: token, signedWith: key) else { continue }
+                        guard let request = stage.forgery.transfer(order, under: token, signedWith: key) else {
+                            continue
+                        }
                         forged.append(Forged(with: with, place: record.place, request: request))
                     }
                 }

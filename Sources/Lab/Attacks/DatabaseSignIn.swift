@@ -2,7 +2,8 @@
 struct DatabaseSignIn: Attack {
     let name: AttackName = "database-sign-in"
     let column = Column.stolenDatabase
-    let sentence = "Copies the server's database, signs in with what stands beside a user's name there, and takes his money."
+    let sentence =
+        "Copies the server's database, signs in with what stands beside a user's name there, and takes his money."
 
     /// The gateway lets ten strangers' guesses at one account through. A server without a limit gets no more than this either.
     private static let mostTries = 80
@@ -41,7 +42,8 @@ struct DatabaseSignIn: Attack {
                 }
             }
         }
-        stage.note(.attacker, "tries to sign in with all that stands beside the name: \(tried.count) logins, all refused")
+        stage.note(
+            .attacker, "tries to sign in with all that stands beside the name: \(tried.count) logins, all refused")
         return nil
     }
 
@@ -49,7 +51,7 @@ struct DatabaseSignIn: Attack {
     private func guess(_ loot: Loot, as victim: any Victim, on stage: Stage) async throws -> String? {
         for hash in loot.records.flatMap(\.texts).compactMap(SlowHash.init) {
             guard let password = victim.password else { return nil }
-            let share = stage.words.share(containing: password, of: SlowHash.share)
+            let share = stage.words.all.share(containing: password, of: SlowHash.share)
             let found = Guessing.search(share) { hash.matches($0) }
             let hours = Double(stage.words.all.count) / max(found.rate, 0.001) / 3_600
             stage.note(
@@ -58,7 +60,8 @@ struct DatabaseSignIn: Attack {
                 tries a slow hash against the word list, which is divided among \(stage.words.all.count / share.count) machines: the one \
                 that has the right share tries \(found.tried) words at \(found.shownRate)
                 """, showing: hash.text)
-            guard let word = found.word, let login = stage.craft.login(name: victim.name, password: word, key: stage.appKey)
+            guard let word = found.word,
+                let login = stage.craft.login(name: victim.name, password: word, key: stage.appKey)
             else { continue }
             if case .paid = try await stage.signsIn(with: login, as: victim) {
                 return """

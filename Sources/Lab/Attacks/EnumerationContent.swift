@@ -2,7 +2,8 @@
 struct EnumerationContent: Attack {
     let name: AttackName = "enumeration-content"
     let column = Column.enumeration
-    let sentence = "Signs in with a wrong password under twelve names, and tells by what is answered which of them have an account."
+    let sentence =
+        "Signs in with a wrong password under twelve names, and tells by what is answered which of them have an account."
 
     func exemption(of row: RowProfile) -> String? { row.hasPasswords ? nil : "nobody signs in" }
 
@@ -16,7 +17,8 @@ struct EnumerationContent: Attack {
             own[1][sign] == value && nobody[0][sign] == nobody[1][sign] && nobody[0][sign] != value
         }
         stage.note(
-            .attacker, "asks about his own name and one that is nobody's: \(signs.count) of \(own[0].count) features differ",
+            .attacker,
+            "asks about his own name and one that is nobody's: \(signs.count) of \(own[0].count) features differ",
             showing: signs.isEmpty ? nil : signs.map { "\($0.key): \($0.value)" }.sorted().joined(separator: "\n"))
 
         var answers: [String: [String: String]] = [:]

@@ -2,7 +2,8 @@
 struct EnumerationTime: Attack {
     let name: AttackName = "enumeration-time"
     let column = Column.enumeration
-    let sentence = "Signs in with a wrong password under twelve names, and tells by how long it takes which of them have an account."
+    let sentence =
+        "Signs in with a wrong password under twelve names, and tells by how long it takes which of them have an account."
 
     /// Of each name. Strangers have ten guesses at an account.
     private static let samples = 4
@@ -25,7 +26,9 @@ struct EnumerationTime: Attack {
             }
             told.append(shown(gap))
         }
-        return .succeeded("who has an account was told right of 24 names by the time alone: a difference of \(told.joined(separator: ", "))")
+        return .succeeded(
+            "who has an account was told right of 24 names by the time alone: a difference of \(told.joined(separator: ", "))"
+        )
     }
 
     /// The shortest of a few answers for each name, asked in random order: what else the machine does makes some longer, and none shorter.

@@ -2,7 +2,8 @@
 struct OfflineGuessing: Attack {
     let name: AttackName = "offline-guessing"
     let column = Column.offlineGuessing
-    let sentence = "Tests a login that passed against a list of 20,000 words, without asking the server, and signs in with the one that fits."
+    let sentence =
+        "Tests a login that passed against a list of 20,000 words, without asking the server, and signs in with the one that fits."
 
     func exemption(of row: RowProfile) -> String? { row.hasPasswords ? nil : "there are no passwords" }
 

@@ -8,7 +8,8 @@ import Glibc
 struct OldRoot: Attack {
     let name: AttackName = "old-root"
     let column = Column.stolenToken
-    let sentence = "Copies the session's root out of the app's memory, and uses it after the app has renewed the session twice."
+    let sentence =
+        "Copies the session's root out of the app's memory, and uses it after the app has renewed the session twice."
 
     func exemption(of row: RowProfile) -> String? {
         row.isOurs ? nil : "requests are not signed with a key of the session's"
@@ -35,7 +36,9 @@ struct OldRoot: Attack {
         }
         stage.note(.victim, "renews the session twice, and goes on")
         for (token, with) in [(copied.token, "its own token"), (later.token, "the token of now")] {
-            guard let request = stage.forgery.transfer(order, under: token.description, signedWith: key) else { continue }
+            guard let request = stage.forgery.transfer(order, under: token.description, signedWith: key) else {
+                continue
+            }
             if try await stage.brings(request, noting: "uses the root again, under \(with)") {
                 return .succeeded("the root that was copied still moves money, two renewals later")
             }

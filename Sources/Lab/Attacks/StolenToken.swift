@@ -11,7 +11,8 @@ struct StolenToken: Attack {
     func run(on stage: Stage) async throws -> Outcome {
         let victim = try await stage.signedInVictim()
         let tokens = try await stage.tokens(of: victim)
-        stage.note(.attacker, "has what may be the victim's token", showing: tokens.map(\.token).joined(separator: "\n"))
+        stage.note(
+            .attacker, "has what may be the victim's token", showing: tokens.map(\.token).joined(separator: "\n"))
         var tries = 0
         for token in tokens {
             for request in stage.withToken(token, of: victim) {
@@ -22,6 +23,8 @@ struct StolenToken: Attack {
             }
         }
         guard tries > 0 else { throw StageFault("\(stage.row.name): no request can be made with the victim's token") }
-        return .failed("the token names a session, and opens nothing: \(tries) ways to use it without the session's key are refused")
+        return .failed(
+            "the token names a session, and opens nothing: \(tries) ways to use it without the session's key are refused"
+        )
     }
 }

@@ -35,11 +35,11 @@ enum Guessing {
     }
 }
 
-extension WordList {
+extension [String] {
     /// Of all words cut into parts of `count`, the one with `word` in it: what one of many machines is given to try. All where none has it.
     func share(containing word: String, of count: Int) -> [String] {
-        guard let place = all.firstIndex(of: word) else { return all }
+        guard let place = firstIndex(of: word) else { return self }
         let start = place - place % count
-        return Array(all[start..<min(start + count, all.count)])
+        return Array(self[start..<Swift.min(start + count, self.count)])
     }
 }

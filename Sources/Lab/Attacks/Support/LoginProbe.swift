@@ -42,7 +42,8 @@ struct LoginProbe: Sendable {
                 "agreement_key": .base64(try AgreementKey().publicPoint.bytes), "class": "phone", "name": "some phone",
             ]
             return [
-                "account": .string(name), "ke1": .base64(element.bytes + random.bytes(32) + share.bytes), "device": device,
+                "account": .string(name), "ke1": .base64(element.bytes + random.bytes(32) + share.bytes),
+                "device": device,
             ]
         } catch {
             throw StageFault("\(stage.row.name): a login cannot be computed: \(error)")

@@ -25,7 +25,8 @@ extension Loot {
         return rows
     }
 
-    private static func select(_ sql: String, of table: String, _ handle: OpaquePointer) throws(StageFault) -> [Record] {
+    private static func select(_ sql: String, of table: String, _ handle: OpaquePointer) throws(StageFault) -> [Record]
+    {
         var statement: OpaquePointer?
         defer { sqlite3_finalize(statement) }
         guard sqlite3_prepare_v2(handle, sql, -1, &statement, nil) == SQLITE_OK else {

@@ -1,14 +1,12 @@
 import CountersignSchemes
 import CountersignSeal
 import CountersignWire
-import Glibc
 
 /// Requests under a session's token, signed with whatever key somebody has. Source: docs/protocol.md, "Sessions".
 struct SessionForgery {
     /// The release that calls: it is in every copy of the app.
     let release: AppKey
-    /// `bank.test:12345`
-    let authority: String
+    let destination: Destination
 
     /// Moves money; nil where `keyID` cannot be one.
     func transfer(
@@ -26,27 +24,20 @@ struct SessionForgery {
         guard let id = KeyID(keyID), let caller = KeyID(release.id) else { return nil }
         var credentials = Credentials(keyID: id, key: SigningKey(key))
         credentials.release = caller
-        var draft = Draft(method: "POST", target: Array(path.utf8), authority: authority)
-        draft.set("Content-Type", "application/json")
-        for (name, value) in fields { draft.set(name, value) }
-        draft.body = Array(body.text.utf8)
-        let nonce = Nonce.make(for: .messageSignatures)
-        guard (try? MessageSignatures().sign(&draft, as: credentials, at: Int64(time(nil)), nonce: nonce)) != nil else {
-            return nil
-        }
-        var request = RawRequest("POST", path, body: draft.body)
-        request.fields = RawFields([RawFields.Line("Host", authority)])
-        for field in draft.fields {
-            request.fields.lines.append(RawFields.Line(field.name, String(decoding: field.value, as: UTF8.self)))
-        }
-        return request
+        var request = RawRequest("POST", path, body: Array(body.text.utf8))
+        request.fields = RawFields([.init("Content-Type", "application/json")] + fields.map { .init($0.0, $0.1) })
+        return request.signed(with: MessageSignatures(), credentials, at: destination)
     }
 }
 
 extension Stage {
     /// What the attacker can sign in this row with keys that he comes by.
     var forgery: SessionForgery {
-        SessionForgery(release: appKey, authority: "\(Setting.host):\(network.publicPort)")
+        SessionForgery(
+            release: appKey,
+            destination: Destination(
+                authority: network.authority, transport: row.transport == .plain ? .plain : .tls,
+                platform: Setting.platform, version: Setting.version))
     }
 }
 

@@ -15,7 +15,8 @@ struct SlowHash: Sendable {
     init?(_ text: String) {
         let parts = text.split(separator: "$", omittingEmptySubsequences: false)
         guard parts.count == 6, parts[0].isEmpty, parts[1] == "argon2id", parts[2] == "v=19",
-            let costs = SlowHash.costs(parts[3]), let salt = SlowHash.bytes(parts[4]), let hash = SlowHash.bytes(parts[5]),
+            let costs = SlowHash.costs(parts[3]), let salt = SlowHash.bytes(parts[4]),
+            let hash = SlowHash.bytes(parts[5]),
             let function = Argon2id(memory: costs.memory, passes: costs.passes, lanes: costs.lanes, salt: salt)
         else { return nil }
         self.text = text
