@@ -11,8 +11,13 @@ let settings: [SwiftSetting] = [
     .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
 ]
 
+/// For what a server is made of: a debug build can be told to have faults, so that the lab and the tests show that they see them.
+let breakable = settings + [.define("SABOTAGE", .when(configuration: .debug))]
+
 /// One of our own modules: `CountersignWire` in `Sources/Wire`.
-func module(_ name: String, _ dependencies: [Target.Dependency], path: String? = nil) -> Target {
+func module(
+    _ name: String, _ dependencies: [Target.Dependency], path: String? = nil, _ settings: [SwiftSetting] = settings
+) -> Target {
     .target(
         name: "Countersign\(name)", dependencies: dependencies, path: "Sources/\(path ?? name)",
         swiftSettings: settings)
@@ -56,13 +61,13 @@ let package = Package(
         module("Opaque", ["CountersignSeal"]),
         module("Handshake", ["CountersignOpaque", "CountersignSeal", "CountersignWire"]),
         module("Schemes", ["CountersignWire", "CountersignSeal"]),
-        module("Gate", ["CountersignSchemes", "CountersignSeal", "CountersignWire", "CZlib"]),
+        module("Gate", ["CountersignSchemes", "CountersignSeal", "CountersignWire", "CZlib"], breakable),
         module(
             "Authority",
             [
                 "CountersignGate", "CountersignHandshake", "CountersignOpaque", "CountersignSchemes", "CountersignSeal",
                 "CountersignWire",
-            ]),
+            ], breakable),
         // What a client of ours does: sign-up, login, refresh, signed calls. Never imports the gate.
         module(
             "Client",
@@ -100,7 +105,7 @@ let package = Package(
             [
                 "CountersignHTTP", "CountersignSQLite", "CountersignAuthority", "CountersignGate",
                 "CountersignHandshake", "CountersignOpaque", "CountersignSchemes", "CountersignSeal", "CountersignWire",
-            ]),
+            ], breakable),
         // The attack matrix: every scheme attacked, live, on loopback. Certificates and blocking servers are TestKit's.
         module(
             "Lab",
@@ -109,7 +114,7 @@ let package = Package(
                 "CountersignSQLite", "CountersignSchemes", "CountersignSeal", "CountersignTestKit",
                 "CountersignTransport", "CountersignTrust", "CountersignVault",
                 "CountersignWire", "CCrypto", "CSQLite",
-            ]),
+            ], breakable),
         // A target of another name than the binary's: where file names have no case, `countersign` is the SDK's.
         .executableTarget(
             name: "CountersignCLI",
@@ -119,7 +124,7 @@ let package = Package(
                 "CountersignOpaque", "CountersignSchemes", "CountersignSeal", "CountersignSQLite", "CountersignHTTP",
                 "CountersignTransport", "CountersignTrust", "CountersignVault", "CountersignWire",
             ],
-            path: "Sources/CLI", swiftSettings: settings),
+            path: "Sources/CLI", swiftSettings: breakable),
 
         tests("HTTP", ["CountersignWire"]),
 
@@ -165,7 +170,7 @@ let package = Package(
             "Lab",
             [
                 "Countersign", "CountersignOpaque", "CountersignTestKit", "CountersignSchemes", "CountersignSeal",
-                "CountersignTransport", "CountersignTrust", "CountersignVault", "CountersignWire", "CSQLite",
+                "CountersignTransport", "CountersignTrust", "CountersignVault", "CountersignWire", "CCrypto", "CSQLite",
             ]),
         // Speaks OPAQUE with other people's libraries in Tests/Interop; never shipped.
         .executableTarget(

@@ -8,6 +8,9 @@ package struct Authorities: Sendable {
     package init(_ names: [String]) { self.names = names.map { Array($0.lowercased().utf8) } }
 
     package func check(_ request: Request) throws(Refusal) {
+        #if SABOTAGE
+            if Sabotage.isOn(.hostUnchecked) { return }
+        #endif
         let port = request.transport.defaultPortSuffix
         let host = request.head.span.extracting(request.authority.range)
         for name in names where Authorities.same(host, name.span, besides: port) { return }

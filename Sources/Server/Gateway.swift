@@ -184,6 +184,9 @@ final class Gateway: Handler, @unchecked Sendable {
     private func passOn(
         _ exchange: any Exchange, _ request: Request, from caller: Caller, _ event: EventID
     ) async throws(Refusal) {
+        #if SABOTAGE
+            if Sabotage.isOn(.onceForgotten) { return try await send(exchange, request, from: caller, event, nil) }
+        #endif
         if let keyed = try KeyedRequest.read(request, from: caller, at: clock.now) {
             return try await passOnce(keyed, exchange, request, from: caller, event)
         }

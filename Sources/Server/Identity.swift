@@ -25,6 +25,9 @@ final class Identity {
         if caller.release.policy.assertion == .signed {
             try asserter.append(for: request, caller, event, at: now, to: &lines)
         }
+        #if SABOTAGE
+            lines = Sabotage.lines(lines, sentBy: request)
+        #endif
         return lines
     }
 

@@ -36,7 +36,10 @@ public enum Server {
             adminToken: deployment.folder.adminToken, assertionKeys: assertionKeys, once: once,
             routes: routes
         ) { authorities in
-            Gate(
+            #if SABOTAGE
+                if Sabotage.isAnyOn { return Sabotage.gate(Authorities(authorities), keys, sessions.live, replay) }
+            #endif
+            return Gate(
                 authorities: Authorities(authorities), keys: keys, sessions: sessions.live, replay: replay,
                 clock: SystemTime())
         }
@@ -74,6 +77,9 @@ public enum Server {
     private static func openReplayFile(
         _ deployment: Deployment, _ keys: LiveKeys, _ log: EventLog?
     ) throws(Fault) -> ReplayFile {
+        #if SABOTAGE
+            try Sabotage.forgetReplays(deployment)
+        #endif
         let remembered = try deployment.store.value(of: .replayFile).flatMap {
             FileID(String(decoding: $0, as: UTF8.self))
         }

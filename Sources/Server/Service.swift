@@ -42,10 +42,15 @@ final class Service {
                     routes: routes, limits: configuration.limits,
                     proxies: TrustedProxies(configuration.trustedProxies), tally: Tally(meter), log: log,
                     clock: SystemTime(), seed: Service.seed())
+                #if SABOTAGE
+                    let handler = Sabotage.handler(gateway, replay)
+                #else
+                    let handler = gateway
+                #endif
                 var listeners = [
                     Listener(
                         descriptor: descriptors[index], loop: loop, settings: settings, count: connections,
-                        handler: gateway)
+                        handler: handler)
                 ]
                 if index == 0, let admin = configuration.admin {
                     let metrics = Metrics(

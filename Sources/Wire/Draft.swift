@@ -103,6 +103,14 @@ package struct Draft: Sendable {
         return request
     }
 
+    /// The request as it goes over the wire; a body that is not in memory is left out.
+    package var wire: [UInt8] {
+        var bytes = Array("\(method) ".utf8) + target + Array(" HTTP/1.1\r\nHost: \(authority)\r\n".utf8)
+        for field in fields { bytes += Array("\(field.name): ".utf8) + field.value + [0x0D, 0x0A] }
+        if !body.isEmpty { bytes += Array("Content-Length: \(body.count)\r\n".utf8) }
+        return bytes + [0x0D, 0x0A] + body
+    }
+
     private var framing: Request.Framing {
         if let streamed { return streamed.length.map { .length($0) } ?? .chunked }
         return body.isEmpty ? .none : .length(body.count)

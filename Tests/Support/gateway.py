@@ -29,6 +29,8 @@ def run(*arguments: object, stdin: bytes | str = b"", environment: dict[str, str
 class Gateway:
     """A data folder, and the server that runs on it."""
 
+    binary = BINARY
+
     def __init__(self, folder: pathlib.Path, *options: object, environment: dict[str, str] | None = None,
                  certificate: pathlib.Path | None = None):
         self.certificate = certificate
@@ -43,7 +45,7 @@ class Gateway:
         self.inside: tuple[str, ...] = ()
 
     def command(self, *options: object) -> list[str]:
-        return [BINARY, "serve", "--data", str(self.data), "--listen", f"127.0.0.1:{self.port}", "--admin", "off",
+        return [self.binary, "serve", "--data", str(self.data), "--listen", f"127.0.0.1:{self.port}", "--admin", "off",
                 "--workers", "2", *map(str, self.options), *map(str, options)]
 
     def start(self, *options: object, prefix: tuple[str, ...] = (), wait: float = 20) -> "Gateway":

@@ -21,6 +21,8 @@ class ReleaseKey:
     key_id: str
     secret: str
     authority: str
+    # The release that calls, where the key is a session's.
+    release: str | None = None
 
     def head(self, method: str, target: str, *, body: bytes = b"", body_digest: str | None = None,
              fields: list[tuple[str, str]] | None = None, created: int | None = None, nonce: str | None = None,
@@ -34,7 +36,7 @@ class ReleaseKey:
         sent = [(name.lower(), value) for name, value in fields or []]
         path, _, query = target.partition("?")
         covered = [("@method", method), ("@authority", self.authority), ("@path", path), ("@query", f"?{query}")]
-        signed = [("countersign-release", self.key_id)] + sent
+        signed = [("countersign-release", self.release or self.key_id)] + sent
         if body_digest:
             signed.append(("content-digest", body_digest))
         covered += signed

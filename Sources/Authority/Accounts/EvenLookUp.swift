@@ -1,3 +1,4 @@
+import CountersignGate
 import CountersignSeal
 import CountersignWire
 
@@ -19,6 +20,9 @@ final class EvenLookUp: Sendable {
             somebody.keep(account)
             return account
         }
+        #if SABOTAGE
+            if Sabotage.isOn(.unknownAccountTold) { throw Fault(.failed, "there is no account of that name") }
+        #endif
         if let (name, app) = try somebody.find(in: accounts) { _ = try accounts.account(name, of: app) }
         return nil
     }

@@ -65,6 +65,9 @@ extension Login {
         _ password: Secret, of name: AccountName, in app: AppName
     ) throws(Refusal) -> (account: Account, credential: [UInt8]) {
         let found = try Login.reading { () throws(Fault) in try record(of: name, in: app) }
+        #if SABOTAGE
+            if Sabotage.isOn(.unknownAccountFast), found.account == nil { throw Login.wrong }
+        #endif
         let isOpened = try Login.reading { () throws(Fault) in
             try keys.isOpened(by: password, found.record, found.credential, of: name, in: app)
         }

@@ -33,8 +33,8 @@ package final class Login: Sendable {
         _ start: LoginStart, from caller: LoginLimits.Caller, _ receipt: LoginLimits.Receipt, at now: Int64
     ) throws(Refusal) -> LoginAnswer {
         let found = try Login.reading { () throws(Fault) in try record(of: start.binding.account, in: start.app) }
-        #if DEBUG
-            if PlantedFault.earlyReturn, found.account == nil {
+        #if SABOTAGE
+            if Sabotage.isOn(.unknownAccountFast), found.account == nil {
                 let random = SystemRandom()
                 return LoginAnswer(loginID: random.bytes(PendingLogins.idCount), ke2: random.bytes(320))
             }

@@ -1,3 +1,4 @@
+import CountersignGate
 import CountersignHandshake
 import CountersignSeal
 import CountersignWire
@@ -6,11 +7,21 @@ import CountersignWire
 /// earlier epoch, does not open.
 extension Deployment {
     func seal(_ root: SessionRoot, of session: SessionID, in app: AppName, epoch: UInt32) -> [UInt8] {
-        seal(root.secret, as: .root(of: session, in: app, epoch: epoch))
+        #if SABOTAGE
+            if Sabotage.isOn(.keptInClear) {
+                return root.secret.withExposedBytes { $0.withUnsafeBufferPointer { Array($0) } }
+            }
+        #endif
+        return seal(root.secret, as: .root(of: session, in: app, epoch: epoch))
     }
 
     /// Throws where it was not sealed as that: for this session, and for no other, nothing is served.
     func root(_ sealed: [UInt8], of session: SessionID, in app: AppName, epoch: UInt32) throws(Fault) -> SessionRoot {
+        #if SABOTAGE
+            if Sabotage.isOn(.keptInClear), sealed.count == SessionRoot.count {
+                return SessionRoot(secret: Secret(copying: sealed.span))
+            }
+        #endif
         guard let secret = open(sealed, as: .root(of: session, in: app, epoch: epoch)),
             secret.count == SessionRoot.count
         else {

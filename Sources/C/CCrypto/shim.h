@@ -22,6 +22,7 @@ static inline long cs_ssl_ctx_set_max_proto(SSL_CTX *c, int v) { return SSL_CTX_
 static inline long cs_ssl_ctx_set_mode(SSL_CTX *c, long m) { return SSL_CTX_set_mode(c, m); }
 static inline long cs_ssl_ctx_set_read_ahead(SSL_CTX *c, int on) { return SSL_CTX_set_read_ahead(c, on); }
 static inline long cs_ssl_ctx_set_groups(SSL_CTX *c, const char *list) { return SSL_CTX_set1_groups_list(c, list); }
+static inline void cs_ssl_ctx_set_plain_master_secret(SSL_CTX *c) { SSL_CTX_set_options(c, SSL_OP_NO_EXTENDED_MASTER_SECRET); }
 static inline long cs_ssl_set_host_name(SSL *s, const char *name) { return SSL_set_tlsext_host_name(s, (void *)name); }
 static inline EVP_PKEY *cs_ec_p256_generate(void) { return EVP_EC_gen("P-256"); }
 static inline void cs_openssl_free(void *p) { OPENSSL_free(p); }

@@ -130,12 +130,7 @@ extension Command {
             throw Fault(
                 .usage, "form-md5 names platform and version in each request: expected --platform and --version")
         }
-        if let zone = run.arguments.value("timezone") {
-            var policy = Policy()
-            let key = try PolicyKey.named("timezone")
-            key.set(try key.canonical(zone), in: &policy)
-            profile.timezoneOffset = policy.timezoneOffset
-        }
+        profile.timezoneOffset = try run.timezoneOffset()
         if let file = run.arguments.value("ca") {
             guard let absolute = realpath(file, nil) else { throw SystemProblem.fault("--ca \(file)", .usage) }
             defer { free(absolute) }
@@ -151,5 +146,16 @@ extension Command {
         } catch {
             throw Fault(.usage, "--pin: \(error)")
         }
+    }
+}
+
+extension Invocation {
+    /// What `--timezone` says, in seconds east of UTC, as an app's policy spells it.
+    func timezoneOffset() throws(Fault) -> Int {
+        guard let zone = arguments.value("timezone") else { return 0 }
+        var policy = Policy()
+        let key = try PolicyKey.named("timezone")
+        key.set(try key.canonical(zone), in: &policy)
+        return policy.timezoneOffset
     }
 }

@@ -4,16 +4,17 @@ import CountersignWire
 extension Command {
     static let serve = Command(
         words: ["serve"], summary: "be the authority and gateway",
-        options: [
-            .value("config", "F", "settings as JSON with comments (COUNTERSIGN_CONFIG)"),
-            .flag("print-config", "print the settings that result, and stop"),
-        ] + Setting.all.map { .value($0.name, $0.value, $0.meaning) },
+        options: serveOptions,
         notes: """
             Each option is also an environment variable (--limit-head: COUNTERSIGN_LIMIT_HEAD) and a key of the settings
             file (limit_head). Options count before the environment, the environment before the file. SIGTERM lets the
             requests in flight finish, and ends with status 0; SIGHUP reloads.
             """
     ) { (run) throws(Fault) in
+        #if SABOTAGE
+            if run.arguments.values("sabotage") == ["list"] { return try run.listFaults() }
+            try run.sabotage()
+        #endif
         var sources = Configuration.Sources()
         sources.environment = run.environment.variables
         for setting in Setting.all {
@@ -29,5 +30,17 @@ extension Command {
         }
         try Server.run(configuration, environment: run.environment.variables)
         return .success
+    }
+
+    private static var serveOptions: [Option] {
+        let options: [Option] = [
+            .value("config", "F", "settings as JSON with comments (COUNTERSIGN_CONFIG)"),
+            .flag("print-config", "print the settings that result, and stop"),
+        ]
+        #if SABOTAGE
+            return options + [.sabotage] + Setting.all.map { .value($0.name, $0.value, $0.meaning) }
+        #else
+            return options + Setting.all.map { .value($0.name, $0.value, $0.meaning) }
+        #endif
     }
 }

@@ -64,13 +64,3 @@ enum RawRequest {
         return line.map { $0.dropFirst(name.count).filter { $0 != 0x20 && $0 != 0x09 && $0 != 0x0D } }
     }
 }
-
-extension Draft {
-    /// The request as it goes over the wire.
-    var wire: [UInt8] {
-        var bytes = Array("\(method) ".utf8) + target + Array(" HTTP/1.1\r\nHost: \(authority)\r\n".utf8)
-        for field in fields { bytes += Array("\(field.name): ".utf8) + field.value + [0x0D, 0x0A] }
-        if !body.isEmpty { bytes += Array("Content-Length: \(body.count)\r\n".utf8) }
-        return bytes + [0x0D, 0x0A] + body
-    }
-}

@@ -46,9 +46,20 @@ package final class Network: Sendable {
 
     /// Begins to record what passes, on connections there are, too.
     package func listen() -> Tap {
-        let tap = Tap { [relay] in relay.remove($0) }
-        relay.add(tap)
-        return tap
+        let ear = Ear()
+        relay.add(ear)
+        return Tap { [relay] in
+            relay.remove(ear)
+            return ear.recording
+        }
+    }
+
+    /// The same, with a program that is not ours where `listener` is one. Begins when that captures.
+    package func listen(by listener: LabTools.Capture) async throws(StageFault) -> Tap {
+        guard listener == .tshark else { return listen() }
+        let port = publicPort
+        let capture = try await Blocking.run { () throws(StageFault) in try TsharkCapture(port: port) }
+        return Tap { capture.stop() }
     }
 
     // MARK: In the middle

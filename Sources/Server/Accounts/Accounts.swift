@@ -13,6 +13,9 @@ final class Accounts {
         _ settings: LoginSettings, _ deployment: Deployment, _ sessions: SessionService, writer: any StoreWriter,
         replay: ReplayFile, log: EventLog?, clock: any TimeSource = SystemTime()
     ) throws(Fault) {
+        #if SABOTAGE
+            let settings = Sabotage.settings(settings)
+        #endif
         let cores = max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
         let keys = try AccountKeys(deployment)
         let pending = PendingLogins(capacity: settings.pending)

@@ -119,6 +119,10 @@ final class ServerContext: @unchecked Sendable {
             throw TestFailure("a certificate")
         }
         if identity.newest == .tls12 { cs_ssl_ctx_set_max_proto(pointer, TLS1_2_VERSION) }
+        if !identity.suites.isEmpty {
+            guard SSL_CTX_set_cipher_list(pointer, identity.suites) == 1 else { throw TestFailure(identity.suites) }
+        }
+        if identity.masterSecret == .ofRandoms { cs_ssl_ctx_set_plain_master_secret(pointer) }
         for issued in identity.chain.dropFirst() { cs_ssl_ctx_append(pointer, issued.pointer) }
         guard !staple.isEmpty else { return }
         _ = cs_ssl_ctx_give_status(

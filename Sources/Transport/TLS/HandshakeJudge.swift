@@ -2,8 +2,8 @@ import CCrypto
 import CountersignTrust
 
 /// Decides, in the handshake and so before a byte of the request is sent, whether to go on with a server. Belongs to one
-/// connection; used on the transport's thread only.
-final class HandshakeJudge {
+/// connection; used on one thread only, which is the transport's where that is who connects.
+package final class HandshakeJudge {
     private let host: Host
     private let trust: Trust
     private let paths: OpenSSLPaths
@@ -11,7 +11,7 @@ final class HandshakeJudge {
     private let observe: @Sendable (Verdict) -> Void
     private var served: [Certificate] = []
     /// What was decided; nil till a server has shown its certificates.
-    private(set) var verdict: Verdict?
+    package private(set) var verdict: Verdict?
 
     init(_ host: Host, _ generation: Generation, _ options: TransportOptions) {
         self.host = host
@@ -19,6 +19,16 @@ final class HandshakeJudge {
         paths = OpenSSLPaths(generation.authorities)
         clock = options.clock
         observe = options.observe
+    }
+
+    /// For a connection that is not the transport's. Nil where OpenSSL does not take the authorities.
+    package init?(_ host: Host, _ trust: Trust, _ authorities: TransportOptions.Authorities) {
+        guard let store = AuthorityStore(authorities) else { return nil }
+        self.host = host
+        self.trust = trust
+        paths = OpenSSLPaths(store)
+        clock = .system
+        observe = { _ in }
     }
 
     /// Where a context keeps its judge: the connection may outlive the transfer that opened it, and the server may show
@@ -29,7 +39,7 @@ final class HandshakeJudge {
     }
 
     /// Makes `context` ask this object, and keep it. False where OpenSSL does not take it.
-    func install(in context: OpaquePointer) -> Bool {
+    package func install(in context: OpaquePointer) -> Bool {
         let own = Unmanaged.passRetained(self)
         guard HandshakeJudge.place >= 0, SSL_CTX_set_ex_data(context, HandshakeJudge.place, own.toOpaque()) == 1 else {
             own.release()

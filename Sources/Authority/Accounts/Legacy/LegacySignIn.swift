@@ -73,8 +73,8 @@ package struct LegacySignIn: Sendable {
 
     private func accepted(_ attempt: LegacyAttempt, at now: Int64) throws(LegacyLoginFault) -> Accepted? {
         let account = try find(attempt)
-        #if DEBUG
-            if PlantedFault.earlyReturn, account == nil { return nil }
+        #if SABOTAGE
+            if Sabotage.isOn(.unknownAccountFast), account == nil { return nil }
         #endif
         let verdict = try judge.judge(
             attempt.password, at: attempt.door, of: account?.storedLegacy, attempt.app.ladder, at: now)

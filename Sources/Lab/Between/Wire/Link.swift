@@ -69,12 +69,15 @@ package final class Link {
             let count = Glibc.read(descriptor, &bytes, bytes.count)
             if count > 0 { return .bytes(Array(bytes.prefix(count))) }
             if count == 0 { return .end("closed") }
-            return .end(errno == EAGAIN ? "nothing came for ten seconds" : String(cString: strerror(errno)))
+            return .end(errno == EAGAIN ? Link.silence : String(cString: strerror(errno)))
         }
         let count = SSL_read(tls, &bytes, Int32(bytes.count))
         if count > 0 { return .bytes(Array(bytes.prefix(Int(count)))) }
         return .end(TLSSide.reason(tls, count))
     }
+
+    /// The reason where nothing came in time.
+    static let silence = "nothing came for ten seconds"
 
     /// What a ``Link`` gives.
     package enum Reading: Sendable, Equatable {

@@ -5,7 +5,7 @@ struct Pump {
     let client: Int32
     let server: Int32
     /// Called before the bytes go on: who has had an answer knows that it was heard.
-    let hear: (_ bytes: [UInt8], _ side: Tap.Side) -> Void
+    let hear: (_ bytes: [UInt8], _ side: Ear.Side) -> Void
 
     /// Returns when the server or both have ended, or when nothing has come for a minute.
     func run() {
@@ -28,7 +28,7 @@ struct Pump {
     }
 
     /// False at the end.
-    private func pass(from: Int32, to: Int32, _ side: Tap.Side) -> Bool {
+    private func pass(from: Int32, to: Int32, _ side: Ear.Side) -> Bool {
         var bytes = [UInt8](repeating: 0, count: 65_536)
         let count = read(from, &bytes, bytes.count)
         guard count > 0 else { return false }

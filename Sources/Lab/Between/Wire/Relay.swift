@@ -1,13 +1,13 @@
 import Glibc
 import Synchronization
 
-/// What becomes of a connection to the public port: led to the server, and heard by the taps, or taken by the man in the middle.
+/// What becomes of a connection to the public port: led to the server, and heard by who listens, or taken by the man in the middle.
 final class Relay: Sendable {
     private let state = Mutex(State())
 
     private struct State {
         var server: UInt16?
-        var taps: [Tap] = []
+        var ears: [Ear] = []
         var middle: ManInTheMiddle?
         var connections: UInt64 = 0
     }
@@ -24,9 +24,9 @@ final class Relay: Sendable {
         set { state.withLock { $0.middle = newValue } }
     }
 
-    func add(_ tap: Tap) { state.withLock { $0.taps.append(tap) } }
+    func add(_ ear: Ear) { state.withLock { $0.ears.append(ear) } }
 
-    func remove(_ tap: Tap) { state.withLock { $0.taps.removeAll { $0 === tap } } }
+    func remove(_ ear: Ear) { state.withLock { $0.ears.removeAll { $0 === ear } } }
 
     /// Serves one connection, and closes it.
     func serve(_ descriptor: Int32) {
@@ -39,7 +39,7 @@ final class Relay: Sendable {
         guard let server, let upstream = try? Socket.connect(to: "127.0.0.1", port: server) else { return }
         let link = Link(upstream)
         Pump(client: client.descriptor, server: link.descriptor) { [self] bytes, side in
-            for tap in state.withLock({ $0.taps }) { tap.hear(bytes, from: side, on: connection) }
+            for ear in state.withLock({ $0.ears }) { ear.hear(bytes, from: side, on: connection) }
         }.run()
     }
 }

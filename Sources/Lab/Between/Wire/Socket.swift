@@ -52,6 +52,16 @@ enum Socket {
         throw .notReached("\(host):\(port): \(reason)")
     }
 
+    /// The own end's port of a connection.
+    static func port(_ descriptor: Int32) -> UInt16? {
+        var address = sockaddr_in()
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let status = withUnsafeMutablePointer(to: &address) { address in
+            address.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor, $0, &length) }
+        }
+        return status == 0 ? UInt16(bigEndian: address.sin_port) : nil
+    }
+
     /// How long one reading or writing may wait.
     static func setPatience(_ descriptor: Int32, seconds: Int) {
         var time = timeval(tv_sec: seconds, tv_usec: 0)

@@ -73,7 +73,7 @@ package final class TLSSide: @unchecked Sendable {
         let code = ERR_peek_error()
         ERR_clear_error()
         if kind == SSL_ERROR_ZERO_RETURN { return "closed" }
-        if kind == SSL_ERROR_WANT_READ || kind == SSL_ERROR_WANT_WRITE { return "nothing came for ten seconds" }
+        if kind == SSL_ERROR_WANT_READ || kind == SSL_ERROR_WANT_WRITE { return Link.silence }
         guard code != 0 else { return systemError == 0 ? "closed" : String(cString: strerror(systemError)) }
         let reason = Int32(ERR_GET_REASON(code))
         if reason == SSL_R_UNEXPECTED_EOF_WHILE_READING { return "closed without an alert" }

@@ -1,6 +1,5 @@
+import CountersignWire
 import Testing
-
-@testable import CountersignCLI
 
 @Suite struct VisibleTextTests {
     @Test(

@@ -1,15 +1,16 @@
-import CountersignWire
-
 /// Text with every character that a terminal would obey made visible: control characters but line feeds and tabs, and those that turn
 /// the direction of writing. What a server says, or somebody who called it, must not move the cursor, set the window's title, or
 /// show a line as another than it is. Source: Unicode 14.0, general category Cc and property Bidi_Control.
 ///
 /// They are written as `\u001b`: within the strings of JSON, that is the same text.
-struct VisibleText {
+package struct VisibleText: Sendable {
     /// Bytes at the end of what came so far that may be a part of one character.
     private var begun: [UInt8] = []
 
-    static func of(_ text: String) -> String {
+    package init() {}
+
+    /// Text that is whole already.
+    package static func of(_ text: String) -> String {
         guard text.unicodeScalars.contains(where: { isObeyed($0) }) else { return text }
         var visible = ""
         for scalar in text.unicodeScalars {
@@ -19,7 +20,7 @@ struct VisibleText {
     }
 
     /// Bytes as they come, in pieces of any length. What is not UTF-8 is written as `\xff`.
-    mutating func take(_ bytes: [UInt8]) -> [UInt8] {
+    package mutating func take(_ bytes: [UInt8]) -> [UInt8] {
         let all = begun + bytes
         var visible: [UInt8] = []
         visible.reserveCapacity(all.count)
@@ -45,7 +46,7 @@ struct VisibleText {
     }
 
     /// What is left at the end: never a whole character.
-    mutating func finish() -> [UInt8] {
+    package mutating func finish() -> [UInt8] {
         defer { begun = [] }
         return begun.flatMap { VisibleText.spelled($0) }
     }

@@ -1,0 +1,108 @@
+import Countersign
+import CountersignSeal
+import CountersignTestKit
+import CountersignWire
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// Sets the stage for a row, and strikes it: the one place that knows which parts go together.
+struct StageSet {
+    let stage: Stage
+    private let upstream: BankUpstream?
+
+    init(_ row: RowProfile, in folder: String, _ settings: LabSettings) async throws {
+        let isOldTLS = row.server == .reference && row.transport != .plain
+        let authorities = try Authorities(serverKey: isOldTLS ? .rsa(2_048) : .p256)
+        let network = try Network(
+            security: row.transport == .plain
+                ? .plain : .tls(authority: authorities.attacker, host: Setting.host))
+        let bank = try Bank(folder: folder)
+        let authority = "\(Setting.host):\(network.publicPort)"
+        var key = AppKey.random()
+        let server: any StagedServer
+        let enrol: Cast.Enrolling
+        var release: ReleaseKey?
+        switch row.server {
+        case .reference:
+            throw StageFault("TEMP")
+        case .gateway:
+            let behind = try BankUpstream(bank)
+            upstream = behind
+            let gateway = try GatewayServer(
+                GatewayServer.Plan(
+                    binary: settings.binary, folder: "\(folder)/gateway", authority: authority, bank: behind.port,
+                    authorities: authorities, transport: row.transport, sabotage: settings.sabotage))
+            release = try await StageSet.setUp(gateway, GatewaySetup(row: row, key: key), &key)
+            try await gateway.start()
+            server = gateway
+            enrol = StageSet.enrolling(gateway, GatewaySetup(row: row, key: key), bank)
+        }
+        network.lead(to: server.port)
+        let thief = "mallory"
+        try bank.open(name: thief, userID: 666)
+        let words = WordList.standard
+        let destination = Destination(
+            authority: authority, transport: row.transport == .plain ? .plain : .tls, platform: Setting.platform,
+            version: Setting.version)
+        let cast = Cast(
+            row: row, key: key, release: release, bank: bank, words: words, authorities: authorities, folder: folder,
+            origin: (row.transport == .plain ? "http://" : "https://") + authority, enrol: enrol)
+        stage = Stage(
+            Stage.Parts(
+                row: row, network: network, bank: bank, server: server, craft: CraftCatalogue.craft(for: row, at: destination),
+                appKey: key, thief: thief, words: words, folder: folder, casting: cast))
+    }
+
+    /// Ends everything that was started.
+    func strike() async {
+        stage.network.stop()
+        await stage.server.stop()
+        upstream?.stop()
+    }
+
+    /// The app, its policy and its release; the key that the app has of it where it is our own kind.
+    private static func setUp(
+        _ gateway: GatewayServer, _ setup: GatewaySetup, _ key: inout AppKey
+    ) async throws -> ReleaseKey? {
+        try await gateway.operate(["app", "add", Setting.app], typing: "")
+        try await gateway.operate(["app", "policy", Setting.app] + setup.policy.flatMap { ["--set", $0] })
+        let version = ["--platform", Setting.platform, "--version", Setting.version, "--json"]
+        let printed = try await gateway.operate(["release", "add", Setting.app] + version + setup.release)
+        guard setup.row.scheme == .countersign || setup.row.scheme == .messageSignaturesWithPassword else { return nil }
+        let made = try JSONDecoder().decode(MadeRelease.self, from: Data(printed))
+        key = AppKey(id: made.key_id, secret: Secret(copying: Array(made.secret.utf8).span), ladder: "")
+        return try ReleaseKey(
+            id: made.key_id, secret: made.secret, authorityKey: made.authority_key, app: Setting.app)
+    }
+
+    /// What `release add --json` prints.
+    private struct MadeRelease: Decodable {
+        var key_id: String
+        var secret: String
+        var authority_key: String
+    }
+
+    private static func enrolling(_ gateway: GatewayServer, _ setup: GatewaySetup, _ bank: Bank) -> Cast.Enrolling {
+        { name, number, password in
+            try bank.open(name: name, userID: number)
+            guard let account = setup.account, let password else { return }
+            try await gateway.operate(
+                ["account", "add", Setting.app, name, "--password-stdin", "--user-id", "\(number)"] + account,
+                typing: password)
+        }
+    }
+}
+
+extension AppKey {
+    /// One that nobody has seen.
+    static func random() -> AppKey {
+        let random = SystemRandom()
+        func text(_ count: Int) -> String { Hex.encode(random.bytes(count).span) }
+        return AppKey(
+            id: text(8), secret: Secret(copying: Array(text(16).utf8).span), ladder: text(8))
+    }
+}

@@ -1,0 +1,290 @@
+"""Each fault that a debug build can be told to have does what its name says, and a server that was not told so does not do it; a release
+build cannot be told. With these faults the lab shows that it would see them (docs/decisions/0031-broken-servers.md)."""
+
+import base64
+import json
+import os
+import pathlib
+import subprocess
+import time
+
+import pytest
+
+import auth_clients
+from backend import Backend
+from gateway import BINARY, ROOT, Gateway
+from l1_client import signed
+from l5_client import OldClient, kept
+from person import Person
+from signing import ReleaseKey, decode_secret
+from unsealing import ROOT as SESSION_ROOT
+from unsealing import request_key, vault
+
+DEBUG = os.environ.get("COUNTERSIGN_DEBUG_BINARY")
+RELEASE = ROOT / ".build/release/countersign"
+FAULTS = {}
+
+
+class Server(Gateway):
+    """A debug build's, over plain HTTP, with the app `demo` and a release in front of a backend."""
+
+    binary = DEBUG or BINARY
+
+    def __init__(self, folder: pathlib.Path, backend: Backend, *options: object):
+        super().__init__(folder, "--tls", "off", "--upstream", backend.url, *options)
+        self.backend = backend
+
+    def prepared(self) -> "Server":
+        self.add_app("demo", registration="open", token_lifetime="2s", schemes="message-signatures,auth-v4",
+                     legacy_login="on", legacy_key="key")
+        self.key = self.add_release()
+        return self
+
+    def takes(self, request: bytes) -> bool:
+        return self.send(request).status == 200
+
+    def person(self) -> Person:
+        return Person(self, self.folder / "alice").signs_up().logs_in()
+
+    def old_accounts(self, rung: str) -> OldClient:
+        """With the account `known`, whose password is `right`."""
+        row = {"name": "known", "user_id": 7, "rung": rung, "value": kept(rung, "right", "", "key")}
+        self.admin("account", "import", "demo", "-", stdin=json.dumps(row))
+        return OldClient(self.url)
+
+
+def fault(name: str):
+    """Registers what shows that fault: true where the server has it."""
+    def add(show):
+        FAULTS[name] = show
+        return show
+    return add
+
+
+def with_mac(request: bytes, change) -> bytes:
+    before, rest = request.split(b"Signature: app=:", 1)
+    text, after = rest.split(b":", 1)
+    return before + b"Signature: app=:" + base64.b64encode(change(base64.b64decode(text))) + b":" + after
+
+
+def code(answer) -> str | None:
+    return json.loads(answer.body)["code"] if answer.status >= 400 else None
+
+
+@fault("nonce-unchecked")
+def accepts_a_copy(server: Server) -> bool:
+    request = server.key.request("POST", "/pay", b"1")
+    assert server.takes(request)
+    return server.takes(request)
+
+
+@fault("nonce-before-signature")
+def burns_a_nonce(server: Server) -> bool:
+    request = server.key.request("POST", "/pay", b"1")
+    assert server.send(with_mac(request, lambda mac: bytes(len(mac)))).status == 401
+    codes = [code(server.send(request)) for _ in range(2)]
+    assert codes[1] == "replayed", "a copy is refused all the same"
+    return codes[0] == "replayed"
+
+
+@fault("path-from-header")
+def forwards_another_path(server: Server) -> bool:
+    request = server.key.request("POST", "/pay?to=a", b"1")
+    assert server.takes(request)
+    request = server.key.request("POST", "/pay?to=a", b"1")
+    request = request.replace(b"POST /pay?", b"POST /steal?").replace(b"\r\nHost:", b"\r\nX-Original-Path: /pay\r\nHost:")
+    return server.takes(request) and server.backend.seen[-1].target == "/steal?to=a"
+
+
+@fault("mac-compared-byte-by-byte")
+def tells_bytes_by_time(server: Server) -> bool:
+    def seconds(change) -> float:
+        request = with_mac(server.key.request(), change)
+        began = time.perf_counter()
+        assert server.send(request).status == 401
+        return time.perf_counter() - began
+
+    first = min(seconds(lambda mac: bytes([mac[0] ^ 1]) + mac[1:]) for _ in range(5))
+    last = min(seconds(lambda mac: mac[:-1] + bytes([mac[-1] ^ 1])) for _ in range(5))
+    return last - first > 31 * 0.004
+
+
+@fault("replay-in-memory-only")
+def accepts_a_copy_after_a_restart(server: Server) -> bool:
+    request = server.key.request("POST", "/pay", b"1")
+    assert server.takes(request) and not server.takes(request)
+    server.stop()
+    server.start()
+    return server.takes(request)
+
+
+@fault("replay-fails-open")
+def accepts_a_copy_without_its_file(server: Server) -> bool:
+    request = server.key.request("POST", "/pay", b"1")
+    assert server.takes(request)
+    server.stop()
+    (server.data / "replay").unlink()
+    server.start()
+    return server.takes(request)
+
+
+@fault("json-first-wins")
+def verifies_the_first_member(server: Server) -> bool:
+    key = server.add_release("demo", "ios", "4", "--scheme", "auth-v4")
+    fields = auth_clients.v4(key.secret, key.key_id, "POST", f"{server.url}/pay", {"to": "bob", "amount": 1})
+    head = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
+
+    def taken(body: bytes) -> bool:
+        return server.takes(f"POST /pay HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nContent-Type: application/json\r\n{head}"
+                            f"Content-Length: {len(body)}\r\n\r\n".encode() + body)
+
+    twice = b'{"to": "bob", "amount": 1, "to": "eve"}'
+    assert taken(b'{"to": "bob", "amount": 1}')
+    assert not taken(b'{"to": "eve", "amount": 1, "to": "bob"}')
+    return taken(twice) and server.backend.seen[-1].body == twice
+
+
+@fault("host-unchecked")
+def accepts_another_host(server: Server) -> bool:
+    assert server.takes(server.key.request())
+    return server.takes(ReleaseKey(server.key.key_id, server.key.secret, "attacker.example").request())
+
+
+def stolen(server: Server, person: Person) -> ReleaseKey:
+    """The session's key of its first epoch, as somebody copies it from the device's memory."""
+    root = vault(pathlib.Path(person.profile))[SESSION_ROOT]
+    secret = base64.urlsafe_b64encode(request_key(root)).decode().rstrip("=")
+    return ReleaseKey(f"s_{person.status()['session']}.0", secret, f"127.0.0.1:{server.port}", person.release["key_id"])
+
+
+@fault("epoch-unchecked")
+def accepts_an_earlier_epoch(server: Server) -> bool:
+    person = server.person()
+    key = stolen(server, person)
+    assert server.takes(key.request())
+    # Two renewals on, the key that was copied is kept no longer.
+    for _ in range(2):
+        time.sleep(2.1)
+        assert person.run("request", "/").returncode == 0
+    assert stolen(server, person).secret != key.secret
+    return server.takes(key.request())
+
+
+@fault("body-unverified")
+def accepts_another_body(server: Server) -> bool:
+    request = server.key.request("POST", "/pay", b"to=bob")
+    return server.takes(request.replace(b"to=bob", b"to=eve")) and server.backend.seen[-1].body == b"to=eve"
+
+
+@fault("token-is-bearer")
+def accepts_a_token(server: Server) -> bool:
+    key = stolen(server, server.person())
+    assert server.takes(key.request())
+    key.secret = "A" * 43
+    return server.takes(key.request())
+
+
+@fault("unknown-account-fast")
+def answers_unknown_names_sooner(server: Server) -> bool:
+    client = server.old_accounts("md5")
+
+    def seconds(name: str) -> float:
+        began = time.perf_counter()
+        assert client.log_in("md5", name, "wrong") == {"userId": 0}
+        return time.perf_counter() - began
+
+    seconds("known")
+    return min(seconds("nobody") for _ in range(5)) < min(seconds("known") for _ in range(5)) / 2
+
+
+@fault("unknown-account-told")
+def answers_unknown_names_otherwise(server: Server) -> bool:
+    client = server.old_accounts("md5")
+    known, unknown = [client.call("/login/login.php", f"username={name}&password=wrong") for name in ("known", "nobody")]
+    assert (known[0], known[1]) == (200, {"userId": 0})
+    return known != unknown
+
+
+@fault("guesses-unlimited")
+def takes_any_number_of_guesses(server: Server) -> bool:
+    client = server.old_accounts("hmac-md5-time")
+    return all(client.call("/login/loginhmac.php", "username=known&password=x")[0] == 200 for _ in range(30))
+
+
+@fault("retired-accepted")
+def accepts_a_retired_release(server: Server) -> bool:
+    assert server.takes(server.key.request())
+    server.admin("release", "retire", server.key.key_id, "--at", "now", "--update-url", "https://example.com/")
+    return server.takes(server.key.request())
+
+
+@fault("legacy-always-on")
+def accepts_a_scheme_that_is_off(server: Server) -> bool:
+    secret, key_id = "an-app's-secret-of-enough-bytes-for-both", "both-schemes"
+    server.admin("release", "add", "demo", "--platform", "ios", "--version", "9", "--key-id", key_id, "--secret-stdin",
+                 stdin=secret)
+    form = "&".join(f"{name}={value}" for name, value in signed({"to": "eve"}, key_id, secret, "ios", "9").items())
+    server.send(f"POST /pay HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nContent-Type: application/x-www-form-urlencoded\r\n"
+                f"Content-Length: {len(form)}\r\n\r\n{form}".encode())
+    return [seen.get("countersign-scheme") for seen in server.backend.seen] == ["form-md5"]
+
+
+@fault("once-forgotten")
+def forwards_a_keyed_request_twice(server: Server) -> bool:
+    for _ in range(2):
+        assert server.takes(server.key.request("POST", "/pay", b"1", fields=[("idempotency-key", "one")]))
+    return len(server.backend.seen) == 2
+
+
+@fault("identity-from-client")
+def believes_the_client_who_it_is(server: Server) -> bool:
+    request = server.key.request().replace(b"\r\nHost:", b"\r\nCountersign-App: admin\r\nCountersign-Account: 1\r\nHost:")
+    assert server.takes(request)
+    seen = server.backend.seen[-1]
+    return (seen.get("countersign-app"), seen.get("countersign-account")) == ("admin", "1")
+
+
+@fault("kept-in-clear")
+def keeps_roots_in_clear(server: Server) -> bool:
+    person = server.person()
+    assert server.takes(stolen(server, person).request())
+    root = vault(pathlib.Path(person.profile))[SESSION_ROOT]
+    return any(root in path.read_bytes() for path in server.data.glob("countersign.db*"))
+
+
+debug = pytest.mark.skipif(not DEBUG, reason="no debug binary: COUNTERSIGN_DEBUG_BINARY is not set")
+
+
+@debug
+@pytest.mark.parametrize("is_broken", [False, True], ids=["sound", "broken"])
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_shows(name, is_broken, tmp_path):
+    with Backend() as backend, Server(tmp_path, backend, *(["--sabotage", name] if is_broken else [])) as server:
+        assert FAULTS[name](server.prepared()) is is_broken
+        assert ("SABOTAGED" in server.log_path.read_text()) is is_broken
+
+
+def refused(binary: object, *names: str) -> str:
+    """Serves nothing, whatever it takes: the settings are to be printed."""
+    done = subprocess.run([str(binary), "serve", "--print-config", *(word for name in names for word in ("--sabotage", name))],
+                          stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False, text=True)
+    assert done.returncode == 2 and done.stdout == ""
+    return done.stderr
+
+
+@debug
+def test_all_faults_are_shown_here():
+    for wrong in ("nonsense", "nonce-unchecked,", "NONCE-UNCHECKED"):
+        message = refused(DEBUG, "nonce-unchecked", wrong)
+        assert set(message.strip().split("expected one of ")[1].split(", ")) == set(FAULTS)
+    listed = subprocess.run([DEBUG, "serve", "--sabotage", "list"], capture_output=True, timeout=60, check=True, text=True)
+    assert [line.split()[0] for line in listed.stdout.splitlines()] == ["NAME", *FAULTS]
+
+
+@pytest.mark.skipif(not RELEASE.is_file(), reason="no release binary")
+def test_a_release_build_has_no_fault_to_switch_on():
+    assert "no such option" in refused(RELEASE, "nonce-unchecked")
+    contents = RELEASE.read_bytes()
+    assert b"message-signatures" in contents
+    found = [name for name in [*FAULTS, "SABOTAGE"] if name.encode() in contents]
+    assert not found

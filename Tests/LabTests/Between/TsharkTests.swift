@@ -1,0 +1,59 @@
+import CountersignTestKit
+import Glibc
+import Testing
+
+@testable import CountersignLab
+
+@Suite struct TsharkTests {
+    /// Both sides from their SYN on; out of order, sent twice, with a gap; another connection in between; a line that is not done.
+    @Test func segmentsAreOneStream() {
+        let packets = TsharkPackets(
+            lines: """
+                0\t50000\t80\t4294967294\t1\t
+                0\t80\t50000\t7\t1\t
+                0\t50000\t80\t4294967295\t0\t616263
+                1\t50001\t80\t100\t0\t7879
+                0\t50000\t80\t5\t0\t6768
+                0\t50000\t80\t2\t0\t64
+                0\t50000\t80\t2\t0\t646566
+                0\t50000\t80\t2\t0\t646566
+                0\t50000\t80\t9\t0\t21
+                2\t50002\t81\t1\t0\t7a
+                0\t80\t50000\t8\t0\t4f4b
+                0\t80\t50000\t10\t0\t4f
+                """)
+        #expect(
+            packets.conversations(with: 80) == [
+                Conversation(client: Array("abcdefgh".utf8), server: Array("OK".utf8)),
+                Conversation(client: Array("xy".utf8)),
+            ])
+    }
+
+    /// Where this machine lets it: what tshark reads off the interface is what the relay passed on, byte for byte.
+    @Test(.enabled(if: access("/usr/bin/tshark", X_OK) == 0 && geteuid() == 0), arguments: [false, true])
+    func tsharkHearsWhatTheRelayHears(isTLS: Bool) async throws {
+        let bank = try Authority("bank's")
+        let server = try echo(isTLS ? bank.server("bank.test") : .plain)
+        let network = try Network(security: isTLS ? .tls(authority: bank.root, host: "bank.test") : .plain)
+        network.lead(to: server.port)
+        let own = network.listen()
+        let theirs = try await network.listen(by: .tshark)
+        for size in [10, 100_000] {
+            let order = RawRequest("POST", "/\(size)", body: Array(repeating: UInt8(ascii: "x"), count: size))
+            #expect(try await victim(of: network, order).status == 200)
+        }
+        let heard = theirs.stop().conversations
+        #expect(heard.count == 2)
+        #expect(heard == own.stop().conversations)
+        #expect(Recording(heard).exchanges.map(\.request.body.count) == (isTLS ? [] : [10, 100_000]))
+    }
+
+    @Test func whatFollowsAGapIsNotSaid() {
+        let packets = TsharkPackets(lines: "0\t5\t80\t1\t0\t61\n0\t5\t80\t3\t0\t62\n")
+        #expect(packets.conversations(with: 80) == [Conversation(client: Array("a".utf8))])
+    }
+}
+
+extension TsharkPackets {
+    fileprivate init(lines: String) { self.init(Array(lines.utf8)) }
+}
