@@ -15,9 +15,10 @@ struct ReplayAtOnce: Attack {
         let before = try stage.loot()
         stage.note(.attacker, "sends eight copies at once of one that has not arrived yet", showing: held.shown)
         let answers = try await stage.network.send(bytes: held.bytes, parallel: 8)
-        let times = (try stage.loot() - before) / Tampering.meant
+        let times = (try stage.loot() - before) / Replaying.heldAmount
         stage.note(
             .server, "answers \(answers.map { "\($0.status)" }.joined(separator: ", ")), and pays \(times) times")
+        guard times > 0 else { throw StageFault("of eight copies of an honest request none was carried out") }
         if times > 1 { return .succeeded("of eight copies at once \(times) were carried out") }
         try await stage.requireService(to: replay.victim)
         return .failed("the second copy was refused, and of eight at once \(times) carried out")

@@ -11,6 +11,7 @@ struct ReplaySecondNode: Attack {
         guard let made = try await replay.madeTransfer() else { return stage.appRefuses }
         switch try await stage.server.secondNode() {
         case .refusedToStart(let why):
+            let why = why.split(separator: "\n").joined(separator: " ")
             stage.note(.server, "refuses to run a second time on the same data: \(why)")
             if let loot = try await replay.gain(by: made) { return .succeeded(loot) }
             try await stage.requireService(to: replay.victim)

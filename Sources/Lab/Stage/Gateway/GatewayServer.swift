@@ -80,9 +80,17 @@ package final class GatewayServer: StagedServer {
         guard (try? Files.read(file)) != nil else {
             throw StageFault("\(file): expected the file of requests that were seen")
         }
-        Files.remove(file)
+        guard rename(file, "\(data)/../replay.lost") == 0 else { throw StageFault("\(file): cannot be taken away") }
         try await start()
         return true
+    }
+
+    package func restartWithReplayFileFound() async throws {
+        await kill()
+        guard rename("\(data)/../replay.lost", "\(data)/replay") == 0 else {
+            throw StageFault("the file of requests that were seen was not lost")
+        }
+        try await start()
     }
 
     package func secondNode() async throws -> SecondNode {
