@@ -4,7 +4,7 @@ import CountersignWire
 
 /// message-signatures by the release, with the password and bearer tokens inside TLS. Source: docs/protocol.md, "Bearer sessions".
 struct PasswordCraft: Craft {
-    static let loginPath = "/countersign/login/password"
+    static let loginPath = "/countersign/v1/login/password"
 
     private let destination: Destination
 
