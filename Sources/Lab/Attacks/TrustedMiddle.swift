@@ -23,10 +23,7 @@ struct TrustedMiddle: Attack {
         }
         let seen = stage.network.interposed
         stage.network.beHonest()
-        if case .failure(.serverNotTrusted(let why)) = problem, seen.requests == 0 {
-            stage.note(.victim, "breaks off the handshake: \(why)")
-            return stage.appRefuses
-        }
+        if case .failure(let problem) = problem, await stage.isRefused(problem) { return stage.appRefuses }
         guard let first = seen.exchanges.first else { throw StageFault("nothing came to the man in the middle") }
         stage.note(.victim, "sends to whom it takes for the bank", showing: first.request.shown)
         if let answer = first.response { stage.note(.server, "answers", showing: answer.shown) }
