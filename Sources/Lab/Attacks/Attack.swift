@@ -27,6 +27,9 @@ package enum AttackCatalogue {
     package static let all: [any Attack] = [
         Eavesdrop(), TrustedMiddle(),
         TamperMethod(), TamperPath(), TamperQuery(), TamperHeader(), TamperBody(), TamperHost(), TamperAmbiguity(),
+        MACTiming(),
         ReplayAtOnce(), ReplayAfterRestart(), ReplaySecondNode(), ReplayLostFile(), ReplayNewTimestamp(), BurnNonce(),
+        RetryTrap(),
+        LeakedTLSKey(), Downgrade(), RetiredVersion(), LoginStorm(),
     ]
 }

@@ -115,6 +115,9 @@ package final class Network: Sendable {
         try await wayToServer().send(bytes, parallel: parallel)
     }
 
+    /// How the attacker reaches the server, for connections that he keeps.
+    package func way() throws(NetworkProblem) -> RawClient { try wayToServer() }
+
     /// What the app puts into `Host`.
     package var authority: String { "\(host):\(publicPort)" }
 
