@@ -33,7 +33,7 @@ func tests(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
     .testTarget(
         name: "\(name)Tests", dependencies: [.target(name: "Countersign\(name)")] + dependencies,
         path: "Tests/\(name)Tests",
-        swiftSettings: settings)
+        swiftSettings: breakable)
 }
 
 let package = Package(
