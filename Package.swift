@@ -211,8 +211,8 @@ let package = Package(
         .testTarget(
             name: "CLITests",
             dependencies: [
-                "CountersignCLI", "CountersignClient", "CountersignHandshake", "CountersignSchemes", "CountersignSeal",
-                "CountersignTransport", "CountersignTrust", "CountersignVault", "CountersignWire",
+                "CountersignCLI", "CountersignClient", "CountersignHandshake", "CountersignLab", "CountersignSchemes",
+                "CountersignSeal", "CountersignTransport", "CountersignTrust", "CountersignVault", "CountersignWire",
             ],
             path: "Tests/CLITests", swiftSettings: settings),
     ],
