@@ -30,6 +30,12 @@ package enum AttackCatalogue {
         MACTiming(),
         ReplayAtOnce(), ReplayAfterRestart(), ReplaySecondNode(), ReplayLostFile(), ReplayNewTimestamp(), BurnNonce(),
         RetryTrap(),
+        DatabaseSignIn(), DatabaseForge(),
+        AppKeyTheft(),
+        StolenToken(), OldRoot(),
+        OfflineGuessing(),
+        EnumerationContent(), EnumerationTime(),
+        Backup(),
         LeakedTLSKey(), Downgrade(), RetiredVersion(), LoginStorm(),
     ]
 }
