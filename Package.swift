@@ -33,7 +33,7 @@ func tests(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
     .testTarget(
         name: "\(name)Tests", dependencies: [.target(name: "Countersign\(name)")] + dependencies,
         path: "Tests/\(name)Tests",
-        swiftSettings: settings)
+        swiftSettings: breakable)
 }
 
 let package = Package(
@@ -212,8 +212,8 @@ let package = Package(
         .testTarget(
             name: "CLITests",
             dependencies: [
-                "CountersignCLI", "CountersignClient", "CountersignHandshake", "CountersignSchemes", "CountersignSeal",
-                "CountersignTransport", "CountersignTrust", "CountersignVault", "CountersignWire",
+                "CountersignCLI", "CountersignClient", "CountersignHandshake", "CountersignLab", "CountersignSchemes",
+                "CountersignSeal", "CountersignTransport", "CountersignTrust", "CountersignVault", "CountersignWire",
             ],
             path: "Tests/CLITests", swiftSettings: settings),
     ],
