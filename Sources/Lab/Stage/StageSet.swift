@@ -82,7 +82,9 @@ struct StageSet {
         let printed = try await gateway.operate(["release", "add", Setting.app] + version + setup.release)
         guard setup.row.scheme == .countersign || setup.row.scheme == .messageSignaturesWithPassword else { return nil }
         let made = try JSONDecoder().decode(MadeRelease.self, from: Data(printed))
-        key = AppKey(id: made.key_id, secret: Secret(copying: Array(made.secret.utf8).span), ladder: "")
+        // What signs is what the text stands for.
+        guard let secret = Base64.decode(made.secret, .url) else { throw StageFault("release add: not base64url") }
+        key = AppKey(id: made.key_id, secret: Secret(copying: secret.span), ladder: "")
         return try ReleaseKey(
             id: made.key_id, secret: made.secret, authorityKey: made.authority_key, app: Setting.app)
     }
