@@ -24,5 +24,9 @@ package enum Outcome: Sendable {
 
 /// All attacks, in the order of the table.
 package enum AttackCatalogue {
-    package static let all: [any Attack] = []
+    package static let all: [any Attack] = [
+        Eavesdrop(), TrustedMiddle(),
+        TamperMethod(), TamperPath(), TamperQuery(), TamperHeader(), TamperBody(), TamperHost(), TamperAmbiguity(),
+        ReplayAtOnce(), ReplayAfterRestart(), ReplaySecondNode(), ReplayLostFile(), ReplayNewTimestamp(), BurnNonce(),
+    ]
 }

@@ -88,7 +88,12 @@ final class LegacyVictim: Victim {
             case .form:
                 (
                     "application/x-www-form-urlencoded",
-                    (caller == .app ? "user=\(name)&" : "") + "to=\(payee)&amount=\(amount)"
+                    RawForm(
+                        (caller == .app ? [.init("user", name)] : []) + [
+                            .init("to", payee), .init("amount", "\(amount)"),
+                        ]
+                    )
+                    .text
                 )
             }
         var request = APIRequest(

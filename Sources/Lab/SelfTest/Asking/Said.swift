@@ -39,10 +39,10 @@ enum Said: Sendable, Equatable {
 extension Said: CustomStringConvertible {
     var description: String {
         switch self {
-        case .accepted(let status): "accepted (\(status))"
-        case .refused(let status, []): "refused without a code (\(status))"
+        case .accepted(let status): "accepted (status \(status))"
+        case .refused(let status, []): "refused without a code (status \(status))"
         case .refused(let status, let codes):
-            "refused as \(Set(codes.map(\.name)).sorted().joined(separator: " or ")) (\(status))"
+            "refused as \(Set(codes.map(\.name)).sorted().joined(separator: " or ")) (status \(status))"
         case .closed: "the connection closed without an answer"
         case .silent: "no answer within ten seconds"
         }

@@ -21,6 +21,14 @@ extension Check {
                 }
             },
             Check("no-nonce", .skew, "a signed request without a nonce", ask: noNonce),
+            Check("uncovered-query", .tamper, "a request whose signature does not cover the query") {
+                (inquiry) throws(Fault) in
+                try uncovered("@query", inquiry)
+            },
+            Check("uncovered-body", .tamper, "a request whose signature does not cover the body") {
+                (inquiry) throws(Fault) in
+                try uncovered("content-digest", inquiry)
+            },
             Check(
                 "two-signatures", .tamper, "a request with a second signature beside the right one", ask: twoSignatures),
             Check("two-schemes", .downgrade, "a signed request with signs of another scheme", ask: twoSchemes),
@@ -63,6 +71,16 @@ extension Check {
             return .notApplicable("the scheme has no nonce; what stands for it is the signature, or nothing")
         }
         return inquiry.judged(try inquiry.ask(draft), [.badSignature, .malformed, .unsigned])
+    }
+
+    private static func uncovered(_ component: String, _ inquiry: Inquiry) throws(Fault) -> Finding {
+        guard inquiry.subject.scheme == .messageSignatures else {
+            return .notApplicable("the scheme fixes what is signed")
+        }
+        var draft = try inquiry.signed(.withBody)
+        try draft.replace(" \"\(component)\"", by: "", inField: "Signature-Input")
+        try draft.signAnew(inquiry.subject)
+        return inquiry.judged(try inquiry.ask(draft), [.badSignature])
     }
 
     private static func twoSignatures(_ inquiry: Inquiry) throws(Fault) -> Finding {

@@ -7,6 +7,10 @@ extension Check {
         [
             Check("tamper-method", .tamper, "a signed request under another method", ask: method),
             Check("tamper-path", .tamper, "a signed request for another path", ask: path),
+            Check(
+                "path-from-field", .tamper,
+                "a signed request for another path, with the signed one in fields of proxies",
+                ask: pathFromField),
             Check("tamper-query", .tamper, "a signed request with another value in its query") {
                 (inquiry) throws(Fault) in
                 try inquiry.refuses([.badSignature], .bare) { (draft) throws(Fault) in
@@ -54,15 +58,22 @@ extension Check {
     }
 
     private static func path(_ inquiry: Inquiry) throws(Fault) -> Finding {
-        let change = { (draft: inout Draft) throws(Fault) in
-            let path = draft.path
-            let other =
-                inquiry.subject.place == .ownRoute
-                ? inquiry.subject.prefix + "/registration/start" : path + "selftest-elsewhere"
-            try draft.replaceInTarget(path, by: other)
-        }
+        let change = { (draft: inout Draft) throws(Fault) in try draft.goElsewhere(inquiry.subject) }
         guard inquiry.subject.scheme == .formMD5 else { return try inquiry.refuses([.badSignature], change: change) }
         return try inquiry.leavesOpen("form-md5 does not sign the path", change: change)
+    }
+
+    /// Where a gateway takes the path that it judges from what a proxy might have said, anybody says it.
+    private static func pathFromField(_ inquiry: Inquiry) throws(Fault) -> Finding {
+        guard inquiry.subject.scheme != .formMD5 else { return .notApplicable("form-md5 does not sign the path") }
+        return try inquiry.refuses([.badSignature]) { (draft) throws(Fault) in
+            let (path, target) = (draft.path, draft.text)
+            try draft.goElsewhere(inquiry.subject)
+            draft.set("X-Original-Path", path)
+            for name in ["X-Original-URL", "X-Rewrite-URL", "X-Original-URI", "X-Forwarded-Uri"] {
+                draft.set(name, target)
+            }
+        }
     }
 
     private static func field(_ inquiry: Inquiry) throws(Fault) -> Finding {
@@ -104,5 +115,13 @@ extension Check {
 
     private static func host(_ inquiry: Inquiry) throws(Fault) -> Finding {
         try inquiry.refuses([.malformed, .badSignature]) { (draft) throws(Fault) in draft.authority = foreignHost }
+    }
+}
+
+extension Draft {
+    /// Another path: on the authority's own ground one that is there, so that it is judged.
+    fileprivate mutating func goElsewhere(_ subject: Subject) throws(Fault) {
+        let other = subject.place == .ownRoute ? subject.prefix + "/registration/start" : path + "selftest-elsewhere"
+        try replaceInTarget(path, by: other)
     }
 }

@@ -25,6 +25,8 @@ extension Check {
                 (inquiry) throws(Fault) in
                 try race(inquiry)
             },
+            Check(
+                "nonce-again", .replay, "another request, rightly signed, with a nonce that was used", ask: nonceAgain),
             Check("burn-nonce", .replay, "a copy with a wrong signature, and then the genuine request") {
                 (inquiry) throws(Fault) in
                 let draft = try inquiry.signed(.withBody)
@@ -37,6 +39,16 @@ extension Check {
                     expected: "refused as bad-signature, then accepted", came: "\(first), then \(second)")
             },
         ]
+    }
+
+    private static func nonceAgain(_ inquiry: Inquiry) throws(Fault) -> Finding {
+        switch inquiry.subject.scheme {
+        case .messageSignatures, .formMD5: break
+        case .sigV4, .authV1, .authV2, .authV4: return .notApplicable("the scheme has no nonce")
+        }
+        let nonce = Nonce.make(for: inquiry.subject.scheme)
+        let first = try inquiry.ask(try inquiry.signed(.withBody, nonce: nonce))
+        return second(try inquiry.ask(try inquiry.signed(.withBody, nonce: nonce)), after: first, inquiry)
     }
 
     private static let racers = 8

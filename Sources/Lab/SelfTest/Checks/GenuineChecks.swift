@@ -4,8 +4,12 @@ import CountersignWire
 extension Check {
     /// What has to be let in. All that is refused afterwards is one of these with something changed.
     static func genuine(_ subject: Subject) -> [Check] {
-        [
-            Check("genuine", .genuine, "a signed request", weight: .all) { (inquiry) throws(Fault) in
+        // Its signature is judged first; that the token is nobody's is what the route itself then says.
+        let request =
+            subject.place == .ownRoute
+            ? "a signed POST \(subject.prefix)/token with a login token that is nobody's" : "a signed request"
+        return [
+            Check("genuine", .genuine, request, weight: .all) { (inquiry) throws(Fault) in
                 try accepts(inquiry.signed(.bare), inquiry)
             },
             Check("genuine-body", .genuine, "a signed request with a body", weight: .all) { (inquiry) throws(Fault) in

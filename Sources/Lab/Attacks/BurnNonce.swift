@@ -1,0 +1,58 @@
+/// A memory of requests that can be filled by who cannot sign.
+struct BurnNonce: Attack {
+    let name: AttackName = "burn-nonce"
+    let column = Column.replay
+    let sentence =
+        "Sends a forged copy of the victim's request ahead of it, so that the genuine one would count as seen already."
+
+    func exemption(of row: RowProfile) -> String? {
+        switch (row.server, row.scheme) {
+        case (.reference, _): "such a server remembers no requests"
+        case (.gateway, .apiKey(.authV2)), (.gateway, .apiKey(.authV4)):
+            "nothing in a request tells it from an equal one"
+        default: nil
+        }
+    }
+
+    func run(on stage: Stage) async throws -> Outcome {
+        let (victim, shop, other) = (try await stage.customer(), try stage.newShop(), try stage.newShop())
+        for forge in [BurnNonce.withAnotherPayee, BurnNonce.withAnotherSignature] {
+            let held = try await stage.held(RawRequest.transferPath) { () async throws(VictimProblem) in
+                try await victim.transfer(Tampering.meant, to: shop)
+            }
+            guard let held else { return stage.appRefuses }
+            let before = try stage.bank.balance(of: shop)
+            let forged = forge(held, other)
+            guard forged != held else { throw StageFault("the forged copy is the genuine request") }
+            _ = try await stage.attack("sends a forged copy ahead", forged)
+            _ = try await stage.attack("lets the victim's own request go on", held)
+            if try stage.bank.balance(of: shop) == before {
+                return .succeeded("after a forged copy the victim's own request was refused")
+            }
+        }
+        return .failed("forged copies are refused and forgotten: the victim's own requests were carried out")
+    }
+
+    private static func withAnotherPayee(_ request: RawRequest, _ payee: String) -> RawRequest { request.paying(payee) }
+
+    /// The nonce as it is, and one digit of the signature another, wherever the scheme has it.
+    private static func withAnotherSignature(_ request: RawRequest, _ payee: String) -> RawRequest {
+        var copy = request
+        for name in ["sign", "auth_signature"] {
+            if let value = request.parameters[name] { copy.parameters[name] = flipped(value) }
+        }
+        for name in ["Authorization", "X-Auth-Signature"] {
+            if let value = request.fields[name], !value.hasPrefix("Bearer ") { copy.fields[name] = flipped(value) }
+        }
+        if let value = request.fields["Signature"], let colon = value.firstIndex(of: ":") {
+            let start = value.index(after: colon)
+            copy.fields["Signature"] =
+                "\(value[..<start])\(flipped(String(value[start...].prefix(1))))\(value[start...].dropFirst())"
+        }
+        return copy
+    }
+
+    private static func flipped(_ text: String) -> String {
+        String(text.dropLast()) + (text.hasSuffix("0") ? "1" : "0")
+    }
+}
