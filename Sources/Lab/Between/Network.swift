@@ -144,6 +144,12 @@ package final class Network: Sendable {
         try await wayToServer().send(bytes, parallel: parallel)
     }
 
+    /// How the attacker reaches the server, for connections that he keeps.
+    package func way() throws(NetworkProblem) -> RawClient { try wayToServer() }
+
+    /// A connection of the attacker's own, for more than one request. Blocks its thread.
+    package func open() throws(NetworkProblem) -> Link { try wayToServer().open() }
+
     /// What the app puts into `Host`.
     package var authority: String { "\(host):\(publicPort)" }
 

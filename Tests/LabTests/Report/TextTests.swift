@@ -38,7 +38,7 @@ import Testing
 
     @Test func oneRowSaysHow() {
         let long = Result<Cell, StageFault>.success(
-            Cell(.held, how: Array(repeating: "word", count: 60).joined(separator: " ")))
+            Cell(.held, how: Array(repeating: "how", count: 60).joined(separator: " ")))
         let report = SampleMatrix.report([
             SampleMatrix.row("md5", [SampleMatrix.fell, long, SampleMatrix.fault, SampleMatrix.notApplicable])
         ])
@@ -47,7 +47,7 @@ import Testing
         #expect(lines[1] == "  F  eavesdrop       250 went to the thief")
         #expect(lines.contains("  !  tamper-body     the server did not start"))
         #expect(lines.allSatisfy { $0.count <= 120 })
-        #expect(lines.contains { $0.hasPrefix("                     word word") })
+        #expect(lines.contains { $0.hasPrefix("                     how how") })
     }
 
     @Test func oneAttackSaysHow() {
