@@ -14,7 +14,7 @@ struct TrustedMiddle: Attack {
         let shop = try stage.newShop()
         let before = try stage.loot()
         let thief = stage.thief
-        stage.network.interpose { request, forward in
+        try await stage.network.interpose(by: stage.network.tools.middle) { request, forward in
             try? forward(request.isTransfer ? request.paying(thief) : request)
         }
         let problem = await Result { () async throws(VictimProblem) in

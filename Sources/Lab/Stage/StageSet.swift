@@ -19,7 +19,8 @@ struct StageSet {
         let authorities = try Authorities(serverKey: isOldTLS ? .rsa(2_048) : .p256)
         let network = try Network(
             security: row.transport == .plain
-                ? .plain : .tls(authority: authorities.attacker, host: Setting.host))
+                ? .plain : .tls(authority: authorities.attacker, host: Setting.host),
+            tools: settings.tools)
         let bank = try Bank(folder: folder)
         let authority = "\(Setting.host):\(network.publicPort)"
         var key = AppKey.random()
@@ -61,7 +62,8 @@ struct StageSet {
             origin: (row.transport == .plain ? "http://" : "https://") + authority, enrol: enrol)
         stage = Stage(
             Stage.Parts(
-                row: row, network: network, bank: bank, server: server, craft: CraftCatalogue.craft(for: row, at: destination),
+                row: row, network: network, bank: bank, server: server,
+                craft: CraftCatalogue.craft(for: row, at: destination),
                 appKey: key, thief: thief, words: words, folder: folder, casting: cast))
     }
 
