@@ -10,7 +10,7 @@ struct Eavesdrop: Attack {
 
     func run(on stage: Stage) async throws -> Outcome {
         let victim = try await stage.newVictim()
-        let tap = stage.network.listen()
+        let tap = try await stage.network.listen(by: stage.network.tools.capture)
         do throws(VictimProblem) {
             try await victim.signIn()
             _ = try await victim.balance()

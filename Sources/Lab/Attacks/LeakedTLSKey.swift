@@ -26,15 +26,9 @@ package struct LeakedTLSKey: Attack {
         for conversation in recording.conversations {
             switch key.read(conversation) {
             case .success(let opened):
-                let exchanges = opened.exchanges
                 stage.note(.attacker, "decrypts", showing: Recording([opened]).shown)
-                for token in exchanges.compactMap({ stage.craft.token(in: $0) }) {
-                    let order = stage.order(from: victim)
-                    guard let request = stage.craft.transfer(order, token: token, key: nil) else { continue }
-                    if try await stage.brings(request) {
-                        return .succeeded(
-                            "the key decrypts what was recorded, and a token in it moved the victim's money")
-                    }
+                if let how = try await stage.robbed(victim, by: opened.exchanges) {
+                    return .succeeded("the key decrypts what was recorded: \(how)")
                 }
                 reasons.insert("what was decrypted holds nothing that opens a session")
             case .failure(let problem): reasons.insert("\(problem)")

@@ -1,5 +1,3 @@
-import Glibc
-
 /// Somebody in between lets one copy of a payment through in secret, shows the app that it was refused, and waits for it to be sent again.
 /// Only who remembers the wish, and not the message, can tell a second copy from a second payment.
 package struct RetryTrap: Attack {
@@ -19,7 +17,7 @@ package struct RetryTrap: Attack {
         for (index, trap) in Trap.allCases.enumerated() {
             // An amount of its own for each, by which the bank's journal tells the payments apart.
             let amount = 11 + index
-            let state = TrapState()
+            let state = TrapState { stage.note($0, $1, showing: $2) }
             stage.network.interpose { request, forward in state.meet(request, by: trap, forward) }
             let said = await fall(into: trap, victim, amount, stage)
             stage.network.beHonest()
@@ -27,7 +25,6 @@ package struct RetryTrap: Attack {
                 stage.note(.victim, "does not take the attacker for the bank: \(why)")
                 return .failed("the app refuses the certificate, and sends nothing")
             }
-            for step in state.steps { stage.note(step.actor, step.did, showing: step.shown) }
             guard state.isSprung else { throw StageFault("\(trap.rawValue): the payment did not pass") }
             let times = try stage.bank.journal().count { $0.from == victim.name && $0.amount == amount }
             if times > 1 { return .succeeded("\(trap.sentence): the payment was made \(times) times") }
@@ -69,8 +66,6 @@ package struct RetryTrap: Attack {
     /// People take a second. It matters where two equal calls within one have the same signature.
     private func pause(_ row: RowProfile) async {
         guard case .apiKey = row.scheme else { return }
-        var now = timespec()
-        clock_gettime(CLOCK_REALTIME, &now)
-        try? await Task.sleep(for: .nanoseconds(1_000_000_000 - now.tv_nsec))
+        try? await Task.sleep(for: .milliseconds(1_050))
     }
 }

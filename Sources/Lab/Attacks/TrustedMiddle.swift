@@ -13,7 +13,7 @@ struct TrustedMiddle: Attack {
         let tampering = try await Tampering(on: stage)
         let (victim, shop, thief) = (tampering.victim, tampering.shop, stage.thief)
         let before = try stage.loot()
-        stage.network.interpose { request, forward in
+        try await stage.network.interpose(by: stage.network.tools.middle) { request, forward in
             try? forward(request.isTransfer ? request.paying(thief) : request)
         }
         var problem: VictimProblem?

@@ -26,7 +26,7 @@ import Testing
         for (trap, shown, done) in [
             (Trap.secondCopy, 200, 2), (.spoiltCopy, 401, 1), (.tokenRanOut, 200, 1), (.silence, nil, 1),
         ] as [(Trap, Int?, Int)] {
-            let (till, state) = (Till(), TrapState())
+            let (till, state) = (Till(), TrapState { _, _, _ in })
             let answer = state.meet(TrapTests.payment, by: trap) { till.answer($0) }
             #expect(answer?.status == shown)
             #expect(till.done == done)
@@ -37,7 +37,7 @@ import Testing
     }
 
     @Test func itSpringsOnceAndAtPaymentsOnly() {
-        let (till, state) = (Till(), TrapState())
+        let (till, state) = (Till(), TrapState { _, _, _ in })
         let look = RawRequest("GET", "/balance", fields: TrapTests.payment.fields)
         #expect(state.meet(look, by: .silence) { till.answer($0) } == RawResponse(200))
         #expect(!state.isSprung)
@@ -51,7 +51,7 @@ import Testing
         var request = request
         request.method = "POST"
         request.target = "/transfer"
-        let state = TrapState()
+        let state = TrapState { _, _, _ in }
         var sent: [RawRequest] = []
         _ = state.meet(request, by: .spoiltCopy) {
             sent.append($0)

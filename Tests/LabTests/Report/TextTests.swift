@@ -36,6 +36,18 @@ import Testing
         #expect(bare == MatrixText(SampleMatrix.mixed, .plain).text)
     }
 
+    @Test func whatHasOneReasonIsOneLine() {
+        let fault = SampleMatrix.fault
+        let report = SampleMatrix.report([
+            SampleMatrix.row("md5", [fault, fault, fault, fault]),
+            SampleMatrix.row("sigv4", [fault, nil, fault, SampleMatrix.held]),
+        ])
+        let lines = Self.lines(report)
+        #expect(lines.contains("  md5 4 attacks: the server did not start"))
+        #expect(lines.contains("  sigv4 eavesdrop, tamper-body: the server did not start"))
+        #expect(lines.contains("  sigv4 tamper-path: was not run"))
+    }
+
     @Test func oneRowSaysHow() {
         let long = Result<Cell, StageFault>.success(
             Cell(.held, how: Array(repeating: "how", count: 60).joined(separator: " ")))

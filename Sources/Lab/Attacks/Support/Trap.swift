@@ -20,22 +20,20 @@ enum Trap: String, CaseIterable, Sendable {
 
 /// The trap while it lies on the way: it springs at the first payment, and lets everything else pass.
 final class TrapState: Sendable {
-    private struct Record {
-        var isSprung = false
-        var steps: [Step] = []
-    }
+    private let sprung = Mutex(false)
+    private let note: @Sendable (Step.Actor, String, String?) -> Void
 
-    private let record = Mutex(Record())
+    /// `note` is told what happens, as it happens.
+    init(_ note: @escaping @Sendable (Step.Actor, String, String?) -> Void) { self.note = note }
 
-    var isSprung: Bool { record.withLock { $0.isSprung } }
-    var steps: [Step] { record.withLock { $0.steps } }
+    var isSprung: Bool { sprung.withLock { $0 } }
 
     func meet(
         _ request: RawRequest, by trap: Trap, _ forward: (RawRequest) throws -> RawResponse
     ) -> RawResponse? {
-        let isFirst = record.withLock { record in
-            defer { if request.isPayment { record.isSprung = true } }
-            return request.isPayment && !record.isSprung
+        let isFirst = sprung.withLock { isSprung in
+            defer { isSprung = isSprung || request.isTransfer }
+            return request.isTransfer && !isSprung
         }
         guard isFirst else { return try? forward(request) }
         note(.victim, "sends", request.shown)
@@ -58,16 +56,9 @@ final class TrapState: Sendable {
         note(.attacker, did, response?.shown)
         return response
     }
-
-    private func note(_ actor: Step.Actor, _ did: String, _ shown: String?) {
-        record.withLock { $0.steps.append(Step(actor, did, showing: shown)) }
-    }
 }
 
 extension RawRequest {
-    /// Whether it is the demo bank's order to pay.
-    var isPayment: Bool { method == "POST" && path == "/transfer" }
-
     /// With another body, under the signature as it is, so that a signed refusal is about the very signature that the app knows. Where
     /// nothing is signed, with another token.
     fileprivate var spoilt: RawRequest {
