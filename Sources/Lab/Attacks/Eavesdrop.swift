@@ -34,6 +34,7 @@ struct Eavesdrop: Attack {
         }
         if let loot = try await stage.robbed(victim, by: recording.exchanges) { return .succeeded(loot) }
         if let loot = try await stage.movedAgain(by: recording.exchanges) { return .succeeded(loot) }
+        if let loot = try await stage.robbed(victim, bySendingLoginsOf: recording.exchanges) { return .succeeded(loot) }
         try await stage.requireService(to: victim)
         let said = read.isEmpty ? "" : " (the \(read.joined(separator: " and ")) can be read, for there is no TLS)"
         return .failed(
