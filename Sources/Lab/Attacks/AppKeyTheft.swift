@@ -10,6 +10,7 @@ struct AppKeyTheft: Attack {
     }
 
     func run(on stage: Stage) async throws -> Outcome {
+        try await stage.proveForgery()
         let tap = stage.network.listen()
         let victim = try await stage.signedInVictim()
         let recording = tap.stop()

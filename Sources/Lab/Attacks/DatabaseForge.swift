@@ -17,6 +17,7 @@ struct DatabaseForge: Attack {
     }
 
     func run(on stage: Stage) async throws -> Outcome {
+        try await stage.proveForgery()
         let victim = try await stage.signedInVictim()
         let loot = try Loot(databases: try await stage.server.stolenDatabase())
         let sought = stage.row.hasPasswords ? victim.name : stage.appKey.id

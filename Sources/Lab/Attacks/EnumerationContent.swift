@@ -8,6 +8,7 @@ struct EnumerationContent: Attack {
     func exemption(of row: RowProfile) -> String? { row.hasPasswords ? nil : "nobody signs in" }
 
     func run(on stage: Stage) async throws -> Outcome {
+        try await stage.proveForgery()
         let census = try await Census(of: 12, on: stage)
         let probe = LoginProbe(stage: stage)
         // Twice each: what differs between two answers about one name is chance.

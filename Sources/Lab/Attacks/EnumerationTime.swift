@@ -12,6 +12,7 @@ struct EnumerationTime: Attack {
 
     /// Twice, with other names each time: by chance all are right once in some ten million runs.
     func run(on stage: Stage) async throws -> Outcome {
+        try await stage.proveForgery()
         var told: [String] = []
         for round in 1...2 {
             let census = try await Census(of: 12, on: stage)

@@ -16,6 +16,7 @@ struct OldRoot: Attack {
     }
 
     func run(on stage: Stage) async throws -> Outcome {
+        try await stage.proveForgery()
         let victim = try await stage.signedInVictim()
         let copied = try await stage.session(of: victim)
         let order = stage.order(from: victim)

@@ -9,7 +9,7 @@ struct ReplayAfterRestart: Attack {
 
     func run(on stage: Stage) async throws -> Outcome {
         let replay = try await Replaying(on: stage)
-        guard let made = try await replay.madeTransfer() else { return stage.appRefuses }
+        guard let made = try await replay.madeRequests() else { return stage.appRefuses }
         try await stage.server.restart()
         stage.note(.server, "is killed, and comes back")
         if let loot = try await replay.gain(by: made, "sends it again after the restart") { return .succeeded(loot) }

@@ -24,7 +24,7 @@ struct ReplayNewTimestamp: Attack {
         guard let held = try await isOld ? oldTransfer(on: stage) : replay.heldTransfer() else {
             return stage.appRefuses
         }
-        if isOld, let loot = try await replay.gain(by: held, "sends a transfer made 13 hours ago") {
+        if isOld, let loot = try await replay.gain(by: [held], "sends a transfer made 13 hours ago") {
             return .succeeded(loot)
         }
         let now = Int64(time(nil))
@@ -32,7 +32,7 @@ struct ReplayNewTimestamp: Attack {
             throw StageFault("there is no time in the victim's request")
         }
         let request = young == held ? stage.craft.restamped(held, at: now + 1) ?? young : young
-        if let loot = try await replay.gain(by: request, "sends it with the time of now") { return .succeeded(loot) }
+        if let loot = try await replay.gain(by: [request], "sends it with the time of now") { return .succeeded(loot) }
         try await stage.requireService(to: replay.victim)
         return .failed("the time is signed: with another one the signature does not hold")
     }

@@ -9,6 +9,7 @@ struct StolenToken: Attack {
     }
 
     func run(on stage: Stage) async throws -> Outcome {
+        try await stage.proveForgery()
         let victim = try await stage.signedInVictim()
         let tokens = try await stage.tokens(of: victim)
         stage.note(

@@ -5,6 +5,8 @@ import Synchronization
 /// What lies between a victim and its server: a relay on a port of 127.0.0.1, honest, or in the attacker's hand.
 package final class Network: Sendable {
     package let security: NetworkSecurity
+    /// What attackers here work with, where it matters that it is not ours.
+    package let tools: LabTools
     /// The attacker's, as a server to victims and as a client of servers; nil where there is no TLS.
     private let asServer: TLSSide?
     private let asClient: TLSSide?
@@ -16,8 +18,9 @@ package final class Network: Sendable {
     private let time: Int64
 
     /// Listens from now on.
-    package init(security: NetworkSecurity) throws {
+    package init(security: NetworkSecurity, tools: LabTools = LabTools()) throws {
         self.security = security
+        self.tools = tools
         time = Int64(Glibc.time(nil))
         switch security {
         case .plain: (asServer, asClient) = (nil, nil)

@@ -50,3 +50,14 @@ struct LoginProbe: Sendable {
         }
     }
 }
+
+extension Stage {
+    /// Makes sure that what the attacker signs with the app's key is signed right: else every forgery would be refused for that.
+    func proveForgery() async throws {
+        guard row.isOurs else { return }
+        let response = try await network.send(LoginProbe(stage: self).request("nobody at all"))
+        guard response.status == 200 else {
+            throw StageFault("\(row.name): what the app's key signs is refused: \(response.text)")
+        }
+    }
+}
