@@ -8,6 +8,7 @@ package struct LoginStorm: Attack {
     /// The right one comes last: four times what a forgetful customer may need.
     private static let guesses = 40
     private static let atOnce = 4
+    private static let patience = 10
 
     package init() {}
 
@@ -40,13 +41,19 @@ package struct LoginStorm: Attack {
         return .succeeded("\(tally.wrong + 1) guesses are answered, the last of them with a session, which moved money")
     }
 
+    /// Tries as often as somebody would who is told that the server is busy.
     private func signIn(_ customer: any Victim) async -> VictimProblem? {
-        do throws(VictimProblem) {
-            try await customer.signIn()
-            return nil
-        } catch {
-            return error
+        var last: VictimProblem?
+        for _ in 0..<LoginStorm.patience {
+            do throws(VictimProblem) {
+                try await customer.signIn()
+                return nil
+            } catch {
+                last = error
+            }
+            try? await Task.sleep(for: .milliseconds(200))
         }
+        return last
     }
 
     private struct Tally: Sendable {

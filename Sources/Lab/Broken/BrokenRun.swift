@@ -19,39 +19,20 @@
             guard unattended.isEmpty else {
                 throw StageFault("no attack is named for \(unattended.sorted().joined(separator: ", "))")
             }
-            let sound = await attackSoundServers(progress)
             var findings: [BrokenFinding] = []
             for server in servers {
-                let broken =
-                    known.contains(server.fault)
-                    ? await attack(server, progress) : .failure(StageFault("the binary does not know this fault"))
-                let whole = sound[server.row]?[server.attack] ?? .failure(StageFault("there is no such row or attack"))
-                findings.append(BrokenFinding(server, broken: broken, whole: whole))
+                // Stages of their own: what one attack leaves behind must not hold another off.
+                let whole = await attack(server, settings, progress)
+                var faulty = settings
+                faulty.sabotage = [server.fault]
+                findings.append(BrokenFinding(server, broken: await attack(server, faulty, progress), whole: whole))
             }
             return findings
         }
 
-        private typealias Found = Result<Cell, StageFault>
-
-        /// Each attack that is to find a fault, where there is none.
-        private func attackSoundServers(
-            _ progress: @escaping @Sendable (LabProgress) -> Void
-        ) async -> [RowName: [AttackName: Found]] {
-            var found: [RowName: [AttackName: Found]] = [:]
-            for name in Set(servers.map(\.row)) {
-                let wanted = Set(servers.filter { $0.row == name }.map(\.attack))
-                let attacks = AttackCatalogue.all.filter { wanted.contains($0.name) }
-                let rows = RowCatalogue.all.filter { $0.name == name }
-                found[name] = await Lab(settings: settings).run(rows, attacks, progress: progress).rows.first?.cells
-            }
-            return found
-        }
-
         private func attack(
-            _ server: BrokenServer, _ progress: @escaping @Sendable (LabProgress) -> Void
-        ) async -> Found {
-            var settings = settings
-            settings.sabotage = [server.fault]
+            _ server: BrokenServer, _ settings: LabSettings, _ progress: @escaping @Sendable (LabProgress) -> Void
+        ) async -> Result<Cell, StageFault> {
             let rows = RowCatalogue.all.filter { $0.name == server.row }
             let attacks = AttackCatalogue.all.filter { $0.name == server.attack }
             let matrix = await Lab(settings: settings).run(rows, attacks, progress: progress)

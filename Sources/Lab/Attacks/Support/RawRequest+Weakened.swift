@@ -44,6 +44,6 @@ extension RawRequest {
         (#"alg="hmac-sha256""#, #"alg="none""#), (#"tag="countersign""#, #"tag="none""#),
         ("AWS4-HMAC-SHA256", "AWS4-HMAC-SHA1"), ("auth_version=1.0", "auth_version=2"),
         ("auth_version=1.0", "auth_version=0"),
-        ("auth_version=2", "auth_version=1.0"), ("X-Auth-Version: 4", "X-Auth-Version: 3"),
+        ("X-Auth-Version: 4", "X-Auth-Version: 3"),
     ]
 }

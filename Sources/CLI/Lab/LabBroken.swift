@@ -1,0 +1,29 @@
+import CountersignLab
+import CountersignWire
+
+/// `countersign lab --broken`: whether the attacks find the faults that a debug build can be told to have.
+enum LabBroken {
+    static func run(_ run: Invocation) throws(Fault) -> ExitStatus {
+        #if SABOTAGE
+            let wanted = Set(try LabRequest.selection(run.arguments).attacks.map(\.name))
+            let lab = BrokenRun(
+                settings: try LabRequest.settings(run), servers: BrokenServer.all.filter { wanted.contains($0.attack) })
+            Interruption.arm()
+            let line = LabProgressLine(run.console)
+            let findings = try Waiting.run { () async throws(Fault) in
+                do throws(StageFault) {
+                    return try await lab.run { line.show($0) }
+                } catch {
+                    throw Fault(.failed, "lab --broken: \(error)")
+                }
+            }
+            line.end()
+            try run.print(findings.json) { findings.text }
+            return findings.areAllCaught ? .success : .failed
+        #else
+            throw Fault(
+                .failed,
+                "lab --broken: this build has no faults to switch on; a debug build has (`script/lab --broken`)")
+        #endif
+    }
+}
