@@ -7,8 +7,21 @@ package final class TLSContext: @unchecked Sendable {
     let pointer: OpaquePointer
 
     /// For a listener, with its certificate chain and key as PEM files.
-    package init(certificate: String, key: String) throws(HTTPFault) {
-        pointer = try TLSContext.make(TLS_server_method())
+    package convenience init(certificate: String, key: String) throws(HTTPFault) {
+        try self.init(listening: TLSContext.make(TLS_server_method()), certificate, key)
+    }
+
+    /// For the lab's imitation of an old server, and for nothing else: TLS 1.2, by preference with the premaster secret under the certificate's RSA key, so
+    /// that whoever has that key one day reads what was recorded before. Source: RFC 5246 §7.4.7.1.
+    package convenience init(preferringRSAKeyExchangeWithoutForwardSecrecy certificate: String, key: String) throws(HTTPFault) {
+        let context = try TLSContext.make(TLS_server_method())
+        cs_ssl_ctx_set_max_proto(context, TLS1_2_VERSION)
+        SSL_CTX_set_cipher_list(context, "AES128-GCM-SHA256:ECDHE+AESGCM")
+        try self.init(listening: context, certificate, key)
+    }
+
+    private init(listening context: OpaquePointer, _ certificate: String, _ key: String) throws(HTTPFault) {
+        pointer = context
         SSL_CTX_set_options(pointer, TLSContext.serverOptions)
         guard SSL_CTX_use_certificate_chain_file(pointer, certificate) == 1 else {
             throw HTTPFault("\(certificate): not a PEM certificate chain (\(TLSContext.lastError()))")

@@ -8,7 +8,7 @@ struct ReplayAfterRestart: Attack {
     func exemption(of row: RowProfile) -> String? { nil }
 
     func run(on stage: Stage) async throws -> Outcome {
-        let replay = try await Replay(on: stage)
+        let replay = try await Replaying(on: stage)
         guard let made = try await replay.madeTransfer() else { return stage.appRefuses }
         try await stage.server.restart()
         stage.note(.server, "is killed, and comes back")

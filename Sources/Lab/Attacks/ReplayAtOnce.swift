@@ -8,7 +8,7 @@ struct ReplayAtOnce: Attack {
     func exemption(of row: RowProfile) -> String? { nil }
 
     func run(on stage: Stage) async throws -> Outcome {
-        let replay = try await Replay(on: stage)
+        let replay = try await Replaying(on: stage)
         guard let made = try await replay.madeTransfer() else { return stage.appRefuses }
         if let loot = try await replay.gain(by: made) { return .succeeded(loot) }
         guard let held = try await replay.heldTransfer() else { return stage.appRefuses }

@@ -9,7 +9,7 @@ struct ReplayLostFile: Attack {
     }
 
     func run(on stage: Stage) async throws -> Outcome {
-        let replay = try await Replay(on: stage)
+        let replay = try await Replaying(on: stage)
         guard let made = try await replay.madeTransfer() else { return stage.appRefuses }
         guard try await stage.server.restartWithoutReplayFile() else {
             throw StageFault("the gateway has no file of requests that it could lose")

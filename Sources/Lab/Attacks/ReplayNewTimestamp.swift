@@ -17,7 +17,7 @@ struct ReplayNewTimestamp: Attack {
     }
 
     func run(on stage: Stage) async throws -> Outcome {
-        let replay = try await Replay(on: stage)
+        let replay = try await Replaying(on: stage)
         // Who has no session can have made it long ago, by a clock of then. A session's own requests are made now, and
         // given a time that is another: whether it is signed is the same question.
         let isOld = !stage.row.hasPasswords

@@ -7,7 +7,7 @@ struct ReplaySecondNode: Attack {
     func exemption(of row: RowProfile) -> String? { nil }
 
     func run(on stage: Stage) async throws -> Outcome {
-        let replay = try await Replay(on: stage)
+        let replay = try await Replaying(on: stage)
         guard let made = try await replay.madeTransfer() else { return stage.appRefuses }
         switch try await stage.server.secondNode() {
         case .refusedToStart(let why):

@@ -40,14 +40,22 @@ package struct FieldParameters: Sendable {
 
     /// Pairs of a form as they stand. Bad escapes and NUL are data.
     package static func form(_ text: [UInt8]) -> [Pair] {
+        formBytes(text).map {
+            (name: String(decoding: $0.name, as: UTF8.self), value: String(decoding: $0.value, as: UTF8.self))
+        }
+    }
+
+    /// The same, for who hashes them: bytes that are no text stay what they are.
+    package static func formBytes(_ text: [UInt8]) -> [(name: [UInt8], value: [UInt8])] {
         text.split(separator: UInt8(ascii: "&")).map { pair in
             let parts = pair.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
-            func decoded(_ part: ArraySlice<UInt8>) -> String {
-                let bytes = Array(part)
-                return String(decoding: Form.forgivinglyDecoded(bytes.span), as: UTF8.self)
-            }
-            return (name: decoded(parts[0]), value: parts.count > 1 ? decoded(parts[1]) : "")
+            return (name: decoded(parts[0]), value: parts.count > 1 ? decoded(parts[1]) : [])
         }
+    }
+
+    private static func decoded(_ part: ArraySlice<UInt8>) -> [UInt8] {
+        let bytes = Array(part)
+        return Form.forgivinglyDecoded(bytes.span)
     }
 
     /// The members of a JSON object, strings without their quotes and all else as it is written; names may repeat.

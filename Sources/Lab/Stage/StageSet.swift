@@ -28,7 +28,15 @@ struct StageSet {
         var release: ReleaseKey?
         switch row.server {
         case .reference:
-            throw StageFault("TEMP")
+            upstream = nil
+            let reference = try ReferenceServer(
+                row: row, appKey: key, bank: bank, folder: folder,
+                tls: isOldTLS ? try ReferenceTLS(authorities.server, folder: folder) : nil)
+            server = reference
+            enrol = { name, number, password in
+                try bank.open(name: name, userID: number)
+                try reference.add(name: name, userID: number, password: password)
+            }
         case .gateway:
             let behind = try BankUpstream(bank)
             upstream = behind

@@ -77,7 +77,7 @@ public final class Issued: @unchecked Sendable {
             try add(NID_key_usage, "critical,keyCertSign,cRLSign,digitalSignature", to: certificate)
         case .server, .serverWithStaple, .client:
             try add(NID_basic_constraints, "critical,CA:FALSE", to: certificate)
-            try add(NID_key_usage, "critical,digitalSignature", to: certificate)
+            try add(NID_key_usage, "critical,\(usage(of: request.key))", to: certificate)
         }
         switch request.role {
         case .authority: break
@@ -89,6 +89,11 @@ public final class Issued: @unchecked Sendable {
         }
         guard !request.alternativeNames.isEmpty else { return }
         try add(NID_subject_alt_name, request.alternativeNames.joined(separator: ","), to: certificate)
+    }
+
+    /// An RSA key may also be what a premaster secret is sent under. Source: RFC 5246 §7.4.2.
+    private static func usage(of key: CertificateRequest.Key) -> String {
+        if case .rsa = key { "digitalSignature,keyEncipherment" } else { "digitalSignature" }
     }
 
     private static func add(_ kind: Int32, _ value: String, to certificate: OpaquePointer) throws {

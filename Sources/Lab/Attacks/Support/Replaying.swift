@@ -1,5 +1,5 @@
 /// What all attacks that send a request again have in common. The victim pays the thief: once willingly, for something he bought.
-struct Replay {
+struct Replaying {
     let stage: Stage
     let victim: any Victim
 
