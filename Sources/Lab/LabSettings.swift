@@ -7,6 +7,9 @@ package struct LabSettings: Sendable {
     /// Faults that our gateways are to have; for builds that know them.
     package var sabotage: [String] = []
 
+    /// What the attacker listens and stands in the middle with, where an attack does no more than that.
+    package var tools = LabTools()
+
     package init(binary: Binary, jobs: Int) {
         self.binary = binary
         self.jobs = jobs

@@ -12,6 +12,8 @@ extension Command {
             .value("save", "F", "write the JSON to F, besides what is printed"),
             .value("expect", "F", "compare with the verdicts in F; exit 1 where they differ"),
             .value("jobs", "N", "so many rows side by side (default: twice the cores)"),
+            .list("with", "TOOL", "eavesdrop with tshark, stand in the middle (mitm) with mitmproxy or mitmproxy=PATH"),
+            .flag("broken", "see whether each fault that a debug build of ours can be given is found"),
             .flag("list", "say which rows and attacks there are, and attack nothing"), .json,
         ],
         notes: """
@@ -28,6 +30,7 @@ extension Command {
             try run.print(LabCatalogue.json(selection)) { LabCatalogue.text(selection) }
             return .success
         }
+        if run.arguments.has("broken") { return try LabBroken.run(run) }
         let request = try LabRequest(run)
         let report = try staged(request.selection, run)
         if let page = request.page { try page.replace(MatrixPage(report).html) }

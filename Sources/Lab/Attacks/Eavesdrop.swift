@@ -10,7 +10,8 @@ struct Eavesdrop: Attack {
 
     func run(on stage: Stage) async throws -> Outcome {
         let victim = try await stage.newVictim()
-        let tap = stage.network.listen()
+        let tap = try await stage.network.listen(by: stage.tools.capture)
+        if stage.tools.capture == .tshark { stage.note(.attacker, "listens with tshark") }
         do throws(VictimProblem) {
             try await victim.signIn()
             _ = try await victim.balance()

@@ -14,9 +14,10 @@ struct TrustedMiddle: Attack {
         let shop = try stage.newShop()
         let before = try stage.loot()
         let thief = stage.thief
-        stage.network.interpose { request, forward in
+        try await stage.network.interpose(by: stage.tools.middle) { request, forward in
             try? forward(request.isTransfer ? request.paying(thief) : request)
         }
+        if stage.tools.middle != .own { stage.note(.attacker, "has mitmproxy stand in the middle") }
         let problem = await Result { () async throws(VictimProblem) in
             _ = try await victim.balance()
             try await victim.transfer(Tampering.meant, to: shop)

@@ -17,6 +17,8 @@ package final class Stage: Sendable {
     package let words: WordList
     /// For files of this row; removed with it.
     package let folder: String
+    /// What the attacker listens and stands in the middle with.
+    package let tools: LabTools
     private let casting: any Casting
     private let record = Mutex<[Step]>([])
 
@@ -30,6 +32,7 @@ package final class Stage: Sendable {
         thief = parts.thief
         words = parts.words
         folder = parts.folder
+        tools = parts.tools
         casting = parts.casting
     }
 
@@ -45,6 +48,7 @@ package final class Stage: Sendable {
         package var words: WordList
         package var folder: String
         package var casting: any Casting
+        package var tools = LabTools()
     }
 
     /// Somebody new, with an account at the bank with ``Bank/opening`` on it, and the app, not signed in yet.

@@ -61,8 +61,9 @@ struct StageSet {
             origin: (row.transport == .plain ? "http://" : "https://") + authority, enrol: enrol)
         stage = Stage(
             Stage.Parts(
-                row: row, network: network, bank: bank, server: server, craft: CraftCatalogue.craft(for: row, at: destination),
-                appKey: key, thief: thief, words: words, folder: folder, casting: cast))
+                row: row, network: network, bank: bank, server: server,
+                craft: CraftCatalogue.craft(for: row, at: destination),
+                appKey: key, thief: thief, words: words, folder: folder, casting: cast, tools: settings.tools))
     }
 
     /// Ends everything that was started.
