@@ -74,4 +74,20 @@ import Testing
         #expect(fault?.kind == .usage)
         #expect(fault?.message.hasPrefix("--expect \(path): ") == true)
     }
+
+    @Test(
+        "programs that are not there, or not known",
+        arguments: [
+            ("tshark", Fault.Kind.unreachable), ("mitmproxy", .unreachable), ("mitmproxy=/nonexistent", .unreachable),
+            ("wireshark", .usage), ("tshark,", .usage), ("tshark=/bin/sh", .usage),
+        ])
+    func tools(_ row: (word: String, kind: Fault.Kind)) {
+        let fault = #expect(throws: Fault.self) { try LabTools(words: [row.word], path: "/nonexistent:/proc") }
+        #expect(fault?.kind == row.kind)
+    }
+
+    @Test func programsAreFoundOnThePath() throws {
+        #expect(try LabTools(words: [], path: nil) == LabTools())
+        #expect(try LabTools(words: ["mitmproxy=/bin/sh"], path: nil).middle == .mitmproxy("/bin/sh"))
+    }
 }

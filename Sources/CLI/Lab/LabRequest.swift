@@ -43,8 +43,11 @@ struct LabRequest {
     /// Gateways are this program again.
     static func settings(_ run: Invocation) throws(Fault) -> LabSettings {
         let jobs = try jobs(run.arguments)
+        let tools = try LabTools(words: run.arguments.values("with"), path: run.environment["PATH"])
         do throws(StageFault) {
-            return LabSettings(binary: try Binary(), jobs: jobs)
+            var settings = LabSettings(binary: try Binary(), jobs: jobs)
+            settings.tools = tools
+            return settings
         } catch {
             throw Fault(.failed, "lab: \(error)")
         }

@@ -16,6 +16,7 @@ struct TrustedMiddle: Attack {
         try await stage.network.interpose(by: stage.network.tools.middle) { request, forward in
             try? forward(request.isTransfer ? request.paying(thief) : request)
         }
+        if stage.network.tools.middle != .own { stage.note(.attacker, "has mitmproxy stand in the middle") }
         var problem: VictimProblem?
         do throws(VictimProblem) {
             _ = try await victim.balance()
