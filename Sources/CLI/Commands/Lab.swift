@@ -11,6 +11,7 @@ extension Command {
             .value("html", "F", "write a page to F, with what was sent, seen and done in each cell"),
             .value("save", "F", "write the JSON to F, besides what is printed"),
             .value("expect", "F", "compare with the verdicts in F; exit 1 where they differ"),
+            .list("with", "TOOL", "others' programs listen, `tshark`, or stand in the middle, `mitmproxy[=PATH]`"),
             .value("jobs", "N", "so many rows side by side (default: twice the cores)"),
             .flag("list", "say which rows and attacks there are, and attack nothing"), .json,
         ],

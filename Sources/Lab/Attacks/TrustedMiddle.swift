@@ -14,7 +14,9 @@ struct TrustedMiddle: Attack {
         let shop = try stage.newShop()
         let before = try stage.loot()
         let thief = stage.thief
-        try await stage.network.interpose(by: stage.network.tools.middle) { request, forward in
+        let means = stage.network.tools.middle
+        stage.note(.attacker, "stands in the middle with \(means)")
+        try await stage.network.interpose(by: means) { request, forward in
             try? forward(request.isTransfer ? request.paying(thief) : request)
         }
         let problem = await Result { () async throws(VictimProblem) in
