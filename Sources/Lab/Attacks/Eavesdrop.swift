@@ -10,8 +10,9 @@ struct Eavesdrop: Attack {
 
     func run(on stage: Stage) async throws -> Outcome {
         let victim = try await stage.newVictim()
-        let tap = try await stage.network.listen(by: stage.network.tools.capture)
-        if stage.network.tools.capture == .tshark { stage.note(.attacker, "listens with tshark") }
+        let listener = stage.network.tools.capture
+        let tap = try await stage.network.listen(by: listener)
+        stage.note(.attacker, "listens with \(listener)")
         do throws(VictimProblem) {
             try await victim.signIn()
             _ = try await victim.balance()

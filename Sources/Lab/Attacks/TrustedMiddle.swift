@@ -13,10 +13,11 @@ struct TrustedMiddle: Attack {
         let tampering = try await Tampering(on: stage)
         let (victim, shop, thief) = (tampering.victim, tampering.shop, stage.thief)
         let before = try stage.loot()
-        try await stage.network.interpose(by: stage.network.tools.middle) { request, forward in
+        let means = stage.network.tools.middle
+        stage.note(.attacker, "stands in the middle with \(means)")
+        try await stage.network.interpose(by: means) { request, forward in
             try? forward(request.isTransfer ? request.paying(thief) : request)
         }
-        if stage.network.tools.middle != .own { stage.note(.attacker, "has mitmproxy stand in the middle") }
         var problem: VictimProblem?
         do throws(VictimProblem) {
             _ = try await victim.balance()
