@@ -11,7 +11,7 @@ enum FormMD5Ambiguities {
             "length-extension",
             "carries the MD5 on behind its own padding, with a payee of its own, for each length of the key",
             apply: extended),
-        Ambiguity("bytes-after-nul", "hides digits of the amount behind a NUL", apply: afterNUL),
+        Ambiguity("bytes-after-nul", "hides digits of the amount, or another payee, behind a NUL", apply: afterNUL),
         Ambiguity("parameter-twice", "names a second payee", apply: twice),
         Ambiguity("query-of-a-post", "names another payee in the query, which a POST does not sign", apply: besideForm),
     ]
@@ -56,7 +56,10 @@ enum FormMD5Ambiguities {
         var (more, other) = (request.parameters, request.parameters)
         more["amount"] = "\(amount)\0\(order.amount)"
         other["to"] = "\(payee)\0\(order.payee)"
-        return [request.with(more), request.with(other)]
+        // A NUL as it is, at which a body ends for who takes it for a C string.
+        var behind = request
+        behind.body += [0] + Array("&to=\(order.payee)".utf8)
+        return [request.with(more), request.with(other), behind]
     }
 
     private static func twice(_ request: RawRequest, _ order: Order) -> [RawRequest] {
