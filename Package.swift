@@ -33,7 +33,7 @@ func tests(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
     .testTarget(
         name: "\(name)Tests", dependencies: [.target(name: "Countersign\(name)")] + dependencies,
         path: "Tests/\(name)Tests",
-        swiftSettings: settings)
+        swiftSettings: breakable)
 }
 
 let package = Package(
@@ -110,8 +110,9 @@ let package = Package(
         module(
             "Lab",
             [
-                "Countersign", "CountersignClient", "CountersignHTTP", "CountersignSQLite", "CountersignSchemes",
-                "CountersignSeal", "CountersignTestKit", "CountersignTransport", "CountersignTrust", "CountersignVault",
+                "Countersign", "CountersignClient", "CountersignHandshake", "CountersignHTTP", "CountersignOpaque",
+                "CountersignSQLite", "CountersignSchemes", "CountersignSeal", "CountersignTestKit",
+                "CountersignTransport", "CountersignTrust", "CountersignVault",
                 "CountersignWire", "CCrypto", "CSQLite",
             ], breakable),
         // A target of another name than the binary's: where file names have no case, `countersign` is the SDK's.
@@ -168,8 +169,8 @@ let package = Package(
         tests(
             "Lab",
             [
-                "Countersign", "CountersignTestKit", "CountersignSchemes", "CountersignSeal", "CountersignTransport",
-                "CountersignTrust", "CountersignVault", "CountersignWire", "CCrypto",
+                "Countersign", "CountersignOpaque", "CountersignTestKit", "CountersignSchemes", "CountersignSeal",
+                "CountersignTransport", "CountersignTrust", "CountersignVault", "CountersignWire", "CCrypto", "CSQLite",
             ]),
         // Speaks OPAQUE with other people's libraries in Tests/Interop; never shipped.
         .executableTarget(
@@ -211,8 +212,8 @@ let package = Package(
         .testTarget(
             name: "CLITests",
             dependencies: [
-                "CountersignCLI", "CountersignClient", "CountersignHandshake", "CountersignSchemes", "CountersignSeal",
-                "CountersignTransport", "CountersignTrust", "CountersignVault", "CountersignWire",
+                "CountersignCLI", "CountersignClient", "CountersignHandshake", "CountersignLab", "CountersignSchemes",
+                "CountersignSeal", "CountersignTransport", "CountersignTrust", "CountersignVault", "CountersignWire",
             ],
             path: "Tests/CLITests", swiftSettings: settings),
     ],

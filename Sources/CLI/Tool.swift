@@ -21,7 +21,7 @@ enum Tool {
         .meter, .auditList, .auditVerify, .assertionKeys, .assertionRotate, .pinsKeygen, .pinsSign,
         .pinsShow, .pinsPublish, .profileAdd, .signUp, .logIn,
         .logOut, .status, .sessions, .password, .request, .sign,
-        .verify, .explain, .selfTest, .benchStore, .benchLogin, .bench, .version,
+        .verify, .explain, .selfTest, .benchStore, .benchLogin, .bench, .lab, .version,
     ]
 
     static func run(_ arguments: [String], console: Console = Console(), environment: Environment = .process)

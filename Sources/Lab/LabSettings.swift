@@ -7,6 +7,9 @@ package struct LabSettings: Sendable {
     /// Faults that our gateways are to have; for builds that know them.
     package var sabotage: [String] = []
 
+    /// What attackers on the network work with.
+    package var tools = LabTools()
+
     package init(binary: Binary, jobs: Int) {
         self.binary = binary
         self.jobs = jobs

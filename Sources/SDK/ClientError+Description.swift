@@ -16,7 +16,7 @@ extension ClientError: CustomStringConvertible {
         case .cancelled: "it was cancelled"
         case .bodyUsedUp: "the request's body was sent before, and can be sent once only"
         case .answerTooLarge(let limit): "the answer has over \(limit) bytes"
-        case .notGenuine(let detail): "the answer is not to be trusted, and nothing was done: \(detail)"
+        case .notGenuine(let detail): "the answer is not to be trusted, and was not acted upon: \(detail)"
         case .notUnderstood(let detail): "the answer is not understood: \(detail)"
         case .certificateNotPinned: "the server's certificate is not pinned; passwords and tokens are not sent to it"
         case .vaultLocked(let detail): "the vault is locked: \(detail)"

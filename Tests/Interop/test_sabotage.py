@@ -1,9 +1,7 @@
 """Each fault that a debug build can be told to have does what its name says, and a server that was not told so does not do it; a release
 build cannot be told. With these faults the lab shows that it would see them (docs/decisions/0031-broken-servers.md)."""
 
-import base64
 import json
-import os
 import pathlib
 import subprocess
 import time
@@ -12,45 +10,15 @@ import pytest
 
 import auth_clients
 from backend import Backend
-from gateway import BINARY, ROOT, Gateway
+from broken import DEBUG, Breakable, code, stolen, with_mac
+from gateway import ROOT
 from l1_client import signed
-from l5_client import OldClient, kept
-from person import Person
-from signing import ReleaseKey, decode_secret
+from signing import ReleaseKey
+from unsealing import NEXT_ROOT, vault
 from unsealing import ROOT as SESSION_ROOT
-from unsealing import request_key, vault
 
-DEBUG = os.environ.get("COUNTERSIGN_DEBUG_BINARY")
 RELEASE = ROOT / ".build/release/countersign"
 FAULTS = {}
-
-
-class Server(Gateway):
-    """A debug build's, over plain HTTP, with the app `demo` and a release in front of a backend."""
-
-    binary = DEBUG or BINARY
-
-    def __init__(self, folder: pathlib.Path, backend: Backend, *options: object):
-        super().__init__(folder, "--tls", "off", "--upstream", backend.url, *options)
-        self.backend = backend
-
-    def prepared(self) -> "Server":
-        self.add_app("demo", registration="open", token_lifetime="2s", schemes="message-signatures,auth-v4",
-                     legacy_login="on", legacy_key="key")
-        self.key = self.add_release()
-        return self
-
-    def takes(self, request: bytes) -> bool:
-        return self.send(request).status == 200
-
-    def person(self) -> Person:
-        return Person(self, self.folder / "alice").signs_up().logs_in()
-
-    def old_accounts(self, rung: str) -> OldClient:
-        """With the account `known`, whose password is `right`."""
-        row = {"name": "known", "user_id": 7, "rung": rung, "value": kept(rung, "right", "", "key")}
-        self.admin("account", "import", "demo", "-", stdin=json.dumps(row))
-        return OldClient(self.url)
 
 
 def fault(name: str):
@@ -61,25 +29,15 @@ def fault(name: str):
     return add
 
 
-def with_mac(request: bytes, change) -> bytes:
-    before, rest = request.split(b"Signature: app=:", 1)
-    text, after = rest.split(b":", 1)
-    return before + b"Signature: app=:" + base64.b64encode(change(base64.b64decode(text))) + b":" + after
-
-
-def code(answer) -> str | None:
-    return json.loads(answer.body)["code"] if answer.status >= 400 else None
-
-
 @fault("nonce-unchecked")
-def accepts_a_copy(server: Server) -> bool:
+def accepts_a_copy(server: Breakable) -> bool:
     request = server.key.request("POST", "/pay", b"1")
     assert server.takes(request)
     return server.takes(request)
 
 
 @fault("nonce-before-signature")
-def burns_a_nonce(server: Server) -> bool:
+def burns_a_nonce(server: Breakable) -> bool:
     request = server.key.request("POST", "/pay", b"1")
     assert server.send(with_mac(request, lambda mac: bytes(len(mac)))).status == 401
     codes = [code(server.send(request)) for _ in range(2)]
@@ -88,7 +46,7 @@ def burns_a_nonce(server: Server) -> bool:
 
 
 @fault("path-from-header")
-def forwards_another_path(server: Server) -> bool:
+def forwards_another_path(server: Breakable) -> bool:
     request = server.key.request("POST", "/pay?to=a", b"1")
     assert server.takes(request)
     request = server.key.request("POST", "/pay?to=a", b"1")
@@ -97,7 +55,7 @@ def forwards_another_path(server: Server) -> bool:
 
 
 @fault("mac-compared-byte-by-byte")
-def tells_bytes_by_time(server: Server) -> bool:
+def tells_bytes_by_time(server: Breakable) -> bool:
     def seconds(change) -> float:
         request = with_mac(server.key.request(), change)
         began = time.perf_counter()
@@ -106,11 +64,11 @@ def tells_bytes_by_time(server: Server) -> bool:
 
     first = min(seconds(lambda mac: bytes([mac[0] ^ 1]) + mac[1:]) for _ in range(5))
     last = min(seconds(lambda mac: mac[:-1] + bytes([mac[-1] ^ 1])) for _ in range(5))
-    return last - first > 31 * 0.004
+    return last - first > 0.1
 
 
 @fault("replay-in-memory-only")
-def accepts_a_copy_after_a_restart(server: Server) -> bool:
+def accepts_a_copy_after_a_restart(server: Breakable) -> bool:
     request = server.key.request("POST", "/pay", b"1")
     assert server.takes(request) and not server.takes(request)
     server.stop()
@@ -119,7 +77,7 @@ def accepts_a_copy_after_a_restart(server: Server) -> bool:
 
 
 @fault("replay-fails-open")
-def accepts_a_copy_without_its_file(server: Server) -> bool:
+def accepts_a_copy_without_its_file(server: Breakable) -> bool:
     request = server.key.request("POST", "/pay", b"1")
     assert server.takes(request)
     server.stop()
@@ -129,7 +87,7 @@ def accepts_a_copy_without_its_file(server: Server) -> bool:
 
 
 @fault("json-first-wins")
-def verifies_the_first_member(server: Server) -> bool:
+def verifies_the_first_member(server: Breakable) -> bool:
     key = server.add_release("demo", "ios", "4", "--scheme", "auth-v4")
     fields = auth_clients.v4(key.secret, key.key_id, "POST", f"{server.url}/pay", {"to": "bob", "amount": 1})
     head = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
@@ -145,20 +103,13 @@ def verifies_the_first_member(server: Server) -> bool:
 
 
 @fault("host-unchecked")
-def accepts_another_host(server: Server) -> bool:
+def accepts_another_host(server: Breakable) -> bool:
     assert server.takes(server.key.request())
     return server.takes(ReleaseKey(server.key.key_id, server.key.secret, "attacker.example").request())
 
 
-def stolen(server: Server, person: Person) -> ReleaseKey:
-    """The session's key of its first epoch, as somebody copies it from the device's memory."""
-    root = vault(pathlib.Path(person.profile))[SESSION_ROOT]
-    secret = base64.urlsafe_b64encode(request_key(root)).decode().rstrip("=")
-    return ReleaseKey(f"s_{person.status()['session']}.0", secret, f"127.0.0.1:{server.port}", person.release["key_id"])
-
-
 @fault("epoch-unchecked")
-def accepts_an_earlier_epoch(server: Server) -> bool:
+def accepts_an_earlier_epoch(server: Breakable) -> bool:
     person = server.person()
     key = stolen(server, person)
     assert server.takes(key.request())
@@ -171,13 +122,13 @@ def accepts_an_earlier_epoch(server: Server) -> bool:
 
 
 @fault("body-unverified")
-def accepts_another_body(server: Server) -> bool:
+def accepts_another_body(server: Breakable) -> bool:
     request = server.key.request("POST", "/pay", b"to=bob")
     return server.takes(request.replace(b"to=bob", b"to=eve")) and server.backend.seen[-1].body == b"to=eve"
 
 
 @fault("token-is-bearer")
-def accepts_a_token(server: Server) -> bool:
+def accepts_a_token(server: Breakable) -> bool:
     key = stolen(server, server.person())
     assert server.takes(key.request())
     key.secret = "A" * 43
@@ -185,7 +136,7 @@ def accepts_a_token(server: Server) -> bool:
 
 
 @fault("unknown-account-fast")
-def answers_unknown_names_sooner(server: Server) -> bool:
+def answers_unknown_names_sooner(server: Breakable) -> bool:
     client = server.old_accounts("md5")
 
     def seconds(name: str) -> float:
@@ -198,7 +149,7 @@ def answers_unknown_names_sooner(server: Server) -> bool:
 
 
 @fault("unknown-account-told")
-def answers_unknown_names_otherwise(server: Server) -> bool:
+def answers_unknown_names_otherwise(server: Breakable) -> bool:
     client = server.old_accounts("md5")
     known, unknown = [client.call("/login/login.php", f"username={name}&password=wrong") for name in ("known", "nobody")]
     assert (known[0], known[1]) == (200, {"userId": 0})
@@ -206,20 +157,20 @@ def answers_unknown_names_otherwise(server: Server) -> bool:
 
 
 @fault("guesses-unlimited")
-def takes_any_number_of_guesses(server: Server) -> bool:
+def takes_any_number_of_guesses(server: Breakable) -> bool:
     client = server.old_accounts("hmac-md5-time")
     return all(client.call("/login/loginhmac.php", "username=known&password=x")[0] == 200 for _ in range(30))
 
 
 @fault("retired-accepted")
-def accepts_a_retired_release(server: Server) -> bool:
+def accepts_a_retired_release(server: Breakable) -> bool:
     assert server.takes(server.key.request())
     server.admin("release", "retire", server.key.key_id, "--at", "now", "--update-url", "https://example.com/")
     return server.takes(server.key.request())
 
 
 @fault("legacy-always-on")
-def accepts_a_scheme_that_is_off(server: Server) -> bool:
+def accepts_a_scheme_that_is_off(server: Breakable) -> bool:
     secret, key_id = "an-app's-secret-of-enough-bytes-for-both", "both-schemes"
     server.admin("release", "add", "demo", "--platform", "ios", "--version", "9", "--key-id", key_id, "--secret-stdin",
                  stdin=secret)
@@ -230,14 +181,14 @@ def accepts_a_scheme_that_is_off(server: Server) -> bool:
 
 
 @fault("once-forgotten")
-def forwards_a_keyed_request_twice(server: Server) -> bool:
+def forwards_a_keyed_request_twice(server: Breakable) -> bool:
     for _ in range(2):
         assert server.takes(server.key.request("POST", "/pay", b"1", fields=[("idempotency-key", "one")]))
     return len(server.backend.seen) == 2
 
 
 @fault("identity-from-client")
-def believes_the_client_who_it_is(server: Server) -> bool:
+def believes_the_client_who_it_is(server: Breakable) -> bool:
     request = server.key.request().replace(b"\r\nHost:", b"\r\nCountersign-App: admin\r\nCountersign-Account: 1\r\nHost:")
     assert server.takes(request)
     seen = server.backend.seen[-1]
@@ -245,7 +196,7 @@ def believes_the_client_who_it_is(server: Server) -> bool:
 
 
 @fault("kept-in-clear")
-def keeps_roots_in_clear(server: Server) -> bool:
+def keeps_roots_in_clear(server: Breakable) -> bool:
     person = server.person()
     assert server.takes(stolen(server, person).request())
     root = vault(pathlib.Path(person.profile))[SESSION_ROOT]
@@ -259,9 +210,24 @@ debug = pytest.mark.skipif(not DEBUG, reason="no debug binary: COUNTERSIGN_DEBUG
 @pytest.mark.parametrize("is_broken", [False, True], ids=["sound", "broken"])
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_shows(name, is_broken, tmp_path):
-    with Backend() as backend, Server(tmp_path, backend, *(["--sabotage", name] if is_broken else [])) as server:
+    with Backend() as backend, Breakable(tmp_path, backend, *(["--sabotage", name] if is_broken else [])) as server:
         assert FAULTS[name](server.prepared()) is is_broken
         assert ("SABOTAGED" in server.log_path.read_text()) is is_broken
+
+
+@debug
+def test_who_is_honest_is_served_all_the_same(tmp_path):
+    """Or an attack could fail because nothing works."""
+    with Backend() as backend, Breakable(tmp_path, backend, "--sabotage", ",".join(FAULTS)) as server:
+        person = server.prepared().person()
+        assert person.run("request", "-X", "POST", "-d", "1", "/pay").returncode == 0
+        time.sleep(2.1)
+        assert person.run("request", "-X", "POST", "-d", "2", "/pay").returncode == 0
+        assert [seen.body for seen in backend.seen] == [b"1", b"2"]
+        assert NEXT_ROOT in vault(pathlib.Path(person.profile)), "the session was renewed"
+        server.stop()
+        server.start()
+        assert person.run("request", "/balance").returncode == 0
 
 
 def refused(binary: object, *names: str) -> str:

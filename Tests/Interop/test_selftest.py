@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import http.server
 import json
+import os
 import socket
 import ssl
 import threading
@@ -14,7 +15,7 @@ import uuid
 import pytest
 
 from backend import Backend
-from gateway import Gateway, run
+from gateway import BINARY, Gateway, run
 
 SCHEMES = ["message-signatures", "form-md5", "auth-v1", "auth-v2", "auth-v4", "sigv4"]
 # What the schemes leave open, whoever serves them. Source: legacy schemes in docs/protocol.md.
@@ -295,3 +296,33 @@ def test_a_server_without_a_flaw_of_ours(of_the_field):
 ])
 def test_one_flaw_is_named_alone(of_the_field, flaw, named_alone):
     assert of_the_field(flaw) - of_the_field.sound == named_alone
+
+
+# Our own gateway, broken on purpose
+
+DEBUG = os.environ.get("COUNTERSIGN_DEBUG_BINARY")
+
+
+class Sabotaged(Gateway):
+    binary = DEBUG or BINARY
+
+
+@pytest.mark.skipif(not DEBUG, reason="COUNTERSIGN_DEBUG_BINARY is not set: only debug builds have faults to switch on")
+@pytest.mark.parametrize(("fault", "scheme", "named_alone"), [
+    ("nonce-unchecked", "message-signatures", {"replay-at-once", "replay-new-connection", "replay-race", "nonce-again"}),
+    ("nonce-before-signature", "message-signatures", {"burn-nonce", "published-request"}),
+    ("path-from-header", "message-signatures", {"path-from-field"}),
+    ("host-unchecked", "message-signatures", {"foreign-host"}),
+    ("body-unverified", "message-signatures", {"tamper-body"}),
+    ("json-first-wins", "auth-v4", {"duplicate-member"}),
+    ("legacy-always-on", "message-signatures", {f"downgrade-{scheme}" for scheme in SCHEMES[1:]}),
+])
+def test_a_fault_of_our_own_gateway_is_named_alone(tmp_path, fault, scheme, named_alone):
+    with Backend() as backend, Sabotaged(tmp_path, "--upstream", backend.url, "--sabotage", fault) as gateway:
+        gateway.add_app("demo", schemes=scheme)
+        key = json.loads(gateway.admin("release", "add", "demo", "--platform", "ios", "--version", "1.0", "--scheme", scheme,
+                                       "--json").out)
+        status, report = selftest(gateway.url, key["key_id"], key["secret"], scheme, "--path", "/notes",
+                                  "--ca", gateway.data / "tls/certificate.pem")
+    assert status == 1
+    assert named(report, "broken") == named_alone

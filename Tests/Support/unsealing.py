@@ -60,7 +60,7 @@ def items(path: pathlib.Path) -> list[bytes]:
 
 
 # The tags of Sources/Client/State/ClientState+Contents.swift.
-SIGNING_KEY, AGREEMENT_KEY, ROOT = 3, 4, 21
+SIGNING_KEY, AGREEMENT_KEY, ROOT, NEXT_ROOT = 3, 4, 21, 24
 
 
 def vault(profile: pathlib.Path) -> dict[int, bytes]:

@@ -57,8 +57,3 @@ final class ImportProgress: Sendable {
         return "[\(bar)] \(min(done * 100 / all, 100)) % read, \(count) rows, \(rate) a second"
     }
 }
-
-extension Console {
-    /// Puts `text` in the place of the terminal's last line.
-    fileprivate func replaceLine(_ text: String) { hint("\r\u{1B}[2K\(text)") }
-}

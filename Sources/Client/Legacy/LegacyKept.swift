@@ -74,7 +74,7 @@ private enum Tag {
 
 extension LegacyKept {
     /// Nil where it is not what ``vaultContents`` wrote: then it is unreadable, and by no means empty.
-    init?(_ contents: Secret) {
+    package init?(_ contents: Secret) {
         guard let parts = StateParts(contents) else { return nil }
         others = parts.unknown(Tag.known, in: 0...255)
         if let account = parts.text(Tag.account) {

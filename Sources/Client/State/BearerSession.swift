@@ -4,7 +4,7 @@ import CountersignWire
 /// A session by tokens that are sent: whoever reads one has the session. For accounts that sign in by sending their password.
 package struct BearerSession: Sendable {
     package let id: SessionID
-    var token: Secret
+    package internal(set) var token: Secret
     /// Gets new tokens, and does nothing else.
     var loginToken: Secret
     /// Whole Unix seconds.

@@ -10,7 +10,7 @@ import CountersignWire
 package struct DeviceSession: Sendable {
     package struct Epoch: Sendable {
         package let number: UInt32
-        let root: SessionRoot
+        package let root: SessionRoot
         /// What requests are signed with, and answers to them: derived once, not for each.
         let requestKey: SigningKey
         /// When its token runs out, as far as is known here: whole Unix seconds.

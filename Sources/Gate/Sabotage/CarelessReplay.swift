@@ -1,4 +1,5 @@
 #if SABOTAGE
+    import CountersignSchemes
     import CountersignWire
 
     /// Remembers nothing.
@@ -6,6 +7,17 @@
         package init() {}
 
         nonisolated(nonsending) package func insert(_ entry: ReplayEntry) async throws(Refusal) {}
+    }
+
+    /// Leaves message-signatures to somebody who has spent their nonces earlier, and must not find them spent.
+    package struct SpentEarlier: ReplayGuard {
+        private let inner: any ReplayGuard
+
+        package init(_ inner: any ReplayGuard) { self.inner = inner }
+
+        nonisolated(nonsending) package func insert(_ entry: ReplayEntry) async throws(Refusal) {
+            if entry.scheme != .messageSignatures { try await inner.insert(entry) }
+        }
     }
 
     /// Lets in what the guard within cannot vouch for.

@@ -27,6 +27,15 @@ package enum AttackCatalogue {
     package static let all: [any Attack] = [
         Eavesdrop(), TrustedMiddle(),
         TamperMethod(), TamperPath(), TamperQuery(), TamperHeader(), TamperBody(), TamperHost(), TamperAmbiguity(),
+        MACTiming(),
         ReplayAtOnce(), ReplayAfterRestart(), ReplaySecondNode(), ReplayLostFile(), ReplayNewTimestamp(), BurnNonce(),
+        RetryTrap(),
+        DatabaseSignIn(), DatabaseForge(),
+        AppKeyTheft(),
+        StolenToken(), OldRoot(),
+        OfflineGuessing(),
+        EnumerationContent(), EnumerationTime(),
+        Backup(),
+        LeakedTLSKey(), Downgrade(), RetiredVersion(), LoginStorm(),
     ]
 }

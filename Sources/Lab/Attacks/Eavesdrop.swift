@@ -10,7 +10,7 @@ struct Eavesdrop: Attack {
 
     func run(on stage: Stage) async throws -> Outcome {
         let victim = try await stage.newVictim()
-        let tap = stage.network.listen()
+        let tap = try await stage.network.listen(by: stage.network.tools.capture)
         do throws(VictimProblem) {
             try await victim.signIn()
             _ = try await victim.balance()
@@ -30,7 +30,7 @@ struct Eavesdrop: Attack {
         let read = [card ? "card number" : nil, password ? "password" : nil].compactMap { $0 }
         guard !recording.exchanges.isEmpty else {
             guard read.isEmpty else { return .succeeded("the \(read.joined(separator: " and ")) passed in the clear") }
-            return .failed("\(recording.conversations.count) connections, nothing in them but TLS records")
+            return .failed("nothing but TLS records passed; connections: \(recording.conversations.count)")
         }
         if let loot = try await stage.robbed(victim, by: recording.exchanges) { return .succeeded(loot) }
         if let loot = try await stage.movedAgain(by: recording.exchanges) { return .succeeded(loot) }

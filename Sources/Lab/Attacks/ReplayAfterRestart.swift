@@ -8,8 +8,8 @@ struct ReplayAfterRestart: Attack {
     func exemption(of row: RowProfile) -> String? { nil }
 
     func run(on stage: Stage) async throws -> Outcome {
-        let replay = try await Replay(on: stage)
-        guard let made = try await replay.madeTransfer() else { return stage.appRefuses }
+        let replay = try await Replaying(on: stage)
+        guard let made = try await replay.madeRequests() else { return stage.appRefuses }
         try await stage.server.restart()
         stage.note(.server, "is killed, and comes back")
         if let loot = try await replay.gain(by: made, "sends it again after the restart") { return .succeeded(loot) }

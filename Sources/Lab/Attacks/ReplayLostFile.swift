@@ -9,14 +9,16 @@ struct ReplayLostFile: Attack {
     }
 
     func run(on stage: Stage) async throws -> Outcome {
-        let replay = try await Replay(on: stage)
-        guard let made = try await replay.madeTransfer() else { return stage.appRefuses }
+        let replay = try await Replaying(on: stage)
+        guard let made = try await replay.madeRequests() else { return stage.appRefuses }
         guard try await stage.server.restartWithoutReplayFile() else {
             throw StageFault("the gateway has no file of requests that it could lose")
         }
         stage.note(.server, "is killed, loses the file of requests that it has seen, and comes back")
-        if let loot = try await replay.gain(by: made, "sends it again") { return .succeeded(loot) }
+        let loot = try await replay.gain(by: made, "sends it again")
+        // For as long as an old request would be fresh, the gateway serves nobody: with its file it does at once.
+        try await stage.server.restartWithReplayFileFound()
         try await stage.requireService(to: replay.victim)
-        return .failed("what its memory cannot vouch for the server refuses")
+        return loot.map { .succeeded($0) } ?? .failed("what its memory cannot vouch for the server refuses")
     }
 }

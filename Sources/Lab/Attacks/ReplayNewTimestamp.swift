@@ -17,14 +17,14 @@ struct ReplayNewTimestamp: Attack {
     }
 
     func run(on stage: Stage) async throws -> Outcome {
-        let replay = try await Replay(on: stage)
+        let replay = try await Replaying(on: stage)
         // Who has no session can have made it long ago, by a clock of then. A session's own requests are made now, and
         // given a time that is another: whether it is signed is the same question.
         let isOld = !stage.row.hasPasswords
         guard let held = try await isOld ? oldTransfer(on: stage) : replay.heldTransfer() else {
             return stage.appRefuses
         }
-        if isOld, let loot = try await replay.gain(by: held, "sends a transfer made 13 hours ago") {
+        if isOld, let loot = try await replay.gain(by: [held], "sends a transfer made 13 hours ago") {
             return .succeeded(loot)
         }
         let now = Int64(time(nil))
@@ -32,7 +32,7 @@ struct ReplayNewTimestamp: Attack {
             throw StageFault("there is no time in the victim's request")
         }
         let request = young == held ? stage.craft.restamped(held, at: now + 1) ?? young : young
-        if let loot = try await replay.gain(by: request, "sends it with the time of now") { return .succeeded(loot) }
+        if let loot = try await replay.gain(by: [request], "sends it with the time of now") { return .succeeded(loot) }
         try await stage.requireService(to: replay.victim)
         return .failed("the time is signed: with another one the signature does not hold")
     }

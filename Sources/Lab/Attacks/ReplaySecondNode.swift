@@ -7,10 +7,11 @@ struct ReplaySecondNode: Attack {
     func exemption(of row: RowProfile) -> String? { nil }
 
     func run(on stage: Stage) async throws -> Outcome {
-        let replay = try await Replay(on: stage)
-        guard let made = try await replay.madeTransfer() else { return stage.appRefuses }
+        let replay = try await Replaying(on: stage)
+        guard let made = try await replay.madeRequests() else { return stage.appRefuses }
         switch try await stage.server.secondNode() {
         case .refusedToStart(let why):
+            let why = why.split(separator: "\n").joined(separator: " ")
             stage.note(.server, "refuses to run a second time on the same data: \(why)")
             if let loot = try await replay.gain(by: made) { return .succeeded(loot) }
             try await stage.requireService(to: replay.victim)

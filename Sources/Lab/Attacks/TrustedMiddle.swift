@@ -14,7 +14,7 @@ struct TrustedMiddle: Attack {
         let shop = try stage.newShop()
         let before = try stage.loot()
         let thief = stage.thief
-        stage.network.interpose { request, forward in
+        try await stage.network.interpose(by: stage.network.tools.middle) { request, forward in
             try? forward(request.isTransfer ? request.paying(thief) : request)
         }
         let problem = await Result { () async throws(VictimProblem) in
@@ -23,10 +23,7 @@ struct TrustedMiddle: Attack {
         }
         let seen = stage.network.interposed
         stage.network.beHonest()
-        if case .failure(.serverNotTrusted(let why)) = problem, seen.requests == 0 {
-            stage.note(.victim, "breaks off the handshake: \(why)")
-            return stage.appRefuses
-        }
+        if case .failure(let problem) = problem, await stage.isRefused(problem) { return stage.appRefuses }
         guard let first = seen.exchanges.first else { throw StageFault("nothing came to the man in the middle") }
         stage.note(.victim, "sends to whom it takes for the bank", showing: first.request.shown)
         if let answer = first.response { stage.note(.server, "answers", showing: answer.shown) }

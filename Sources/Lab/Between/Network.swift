@@ -5,6 +5,8 @@ import Synchronization
 /// What lies between a victim and its server: a relay on a port of 127.0.0.1, honest, or in the attacker's hand.
 package final class Network: Sendable {
     package let security: NetworkSecurity
+    /// What attackers here work with, where it matters that it is not ours.
+    package let tools: LabTools
     /// The attacker's, as a server to victims and as a client of servers; nil where there is no TLS.
     private let asServer: TLSSide?
     private let asClient: TLSSide?
@@ -16,8 +18,9 @@ package final class Network: Sendable {
     private let time: Int64
 
     /// Listens from now on.
-    package init(security: NetworkSecurity) throws {
+    package init(security: NetworkSecurity, tools: LabTools = LabTools()) throws {
         self.security = security
+        self.tools = tools
         time = Int64(Glibc.time(nil))
         switch security {
         case .plain: (asServer, asClient) = (nil, nil)
@@ -39,6 +42,7 @@ package final class Network: Sendable {
     /// Cuts everything, and takes no more connections.
     package func stop() {
         entrance.stop()
+        if case .mitmproxy(let program) = relay.middle { program.stop() }
         doors.withLock { doors in for door in doors { door.stop() } }
     }
 
@@ -70,19 +74,44 @@ package final class Network: Sendable {
     package func interpose(
         _ middle: @escaping @Sendable (RawRequest, _ forward: (RawRequest) throws -> RawResponse) -> RawResponse?
     ) {
-        let counted = Ledger()
-        ledger.withLock { $0 = counted }
-        relay.middle = ManInTheMiddle(side: asServer, server: wayToServer, ledger: counted, deed: middle)
-        entrance.cutConnections()
+        take(.own(ManInTheMiddle(side: asServer, server: wayToServer, ledger: newLedger(), deed: middle)))
     }
 
-    /// What the man in the middle has come across since the last ``interpose(_:)``.
-    package var interposed: Interposed { ledger.withLock { $0 }.interposed }
+    /// The same, by a program that is not ours where `means` is one. Begins when that listens.
+    package func interpose(
+        by means: LabTools.Middle,
+        _ middle: @escaping @Sendable (RawRequest, _ forward: (RawRequest) throws -> RawResponse) -> RawResponse?
+    ) async throws(StageFault) {
+        guard case .mitmproxy(let path) = means else { return interpose(middle) }
+        guard let server = relay.server else { throw StageFault("nothing to stand before: there is no server yet") }
+        let clerk = MitmproxyClerk(ledger: newLedger(), server: wayToServer, deed: middle)
+        let security = security
+        let program = try await Blocking.run { () throws(StageFault) in
+            try Mitmproxy(path, server: server, security: security, clerk: clerk)
+        }
+        take(.mitmproxy(program))
+    }
+
+    /// What the man in the middle has come across since he was interposed.
+    package var interposed: Interposed {
+        if case .mitmproxy(let program) = relay.middle { return program.interposed }
+        return ledger.withLock { $0 }.interposed
+    }
 
     /// Relays bytes again, and cuts the connections of who was in the middle.
-    package func beHonest() {
-        relay.middle = nil
+    package func beHonest() { take(nil) }
+
+    private func newLedger() -> Ledger {
+        let new = Ledger()
+        ledger.withLock { $0 = new }
+        return new
+    }
+
+    private func take(_ middle: Relay.Middle?) {
+        let before = relay.middle
+        relay.middle = middle
         entrance.cutConnections()
+        if case .mitmproxy(let program) = before { program.stop() }
     }
 
     /// Opens a port under another host name, `evil.test`, that leads to the same server.
@@ -114,6 +143,12 @@ package final class Network: Sendable {
     package func send(bytes: [UInt8], parallel: Int) async throws -> [RawResponse] {
         try await wayToServer().send(bytes, parallel: parallel)
     }
+
+    /// How the attacker reaches the server, for connections that he keeps.
+    package func way() throws(NetworkProblem) -> RawClient { try wayToServer() }
+
+    /// A connection of the attacker's own, for more than one request. Blocks its thread.
+    package func open() throws(NetworkProblem) -> Link { try wayToServer().open() }
 
     /// What the app puts into `Host`.
     package var authority: String { "\(host):\(publicPort)" }

@@ -9,6 +9,10 @@ package protocol Craft: Sendable {
     func login(_ login: CapturedLogin, key: AppKey?) -> RawRequest?
     /// A login with a password that was found. Nil where the scheme's login takes more than a request.
     func login(name: String, password: String, key: AppKey) -> RawRequest?
+    /// A login with what a server of the scheme keeps in its database of a password.
+    func login(stored: CapturedLogin, key: AppKey) -> RawRequest?
+    /// What an app sends now for a password, as ``login(in:)`` finds it: for whoever tries words. Nil where it depends on more than these.
+    func value(of password: String, name: String, key: AppKey) -> String?
     /// What a login that succeeded gives; nil for one that did not.
     func token(from response: RawResponse) -> CapturedToken?
     /// Moves money in somebody's name, new from the first byte. Nil where the scheme wants a signature and no key is given.

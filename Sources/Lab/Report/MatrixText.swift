@@ -69,9 +69,17 @@ package struct MatrixText {
     // MARK: What must not be
 
     private var faults: String? {
-        let faults = report.matrix.faults
-        guard !faults.isEmpty else { return nil }
-        let lines = faults.map { "  \($0.row) \($0.attack): \(VisibleText.of($0.why))" }
+        var lines: [String] = []
+        for row in report.matrix.rows {
+            // A server that would not start is one line, and not one for each attack.
+            let faults = report.matrix.faults.filter { $0.row == row.name }
+            for why in faults.map(\.why).uniqued {
+                let attacks = faults.filter { $0.why == why }.map(\.attack.description)
+                let names = attacks.count > 3 ? "\(attacks.count) attacks" : attacks.joined(separator: ", ")
+                lines.append("  \(row.name) \(names): \(VisibleText.of(why))")
+            }
+        }
+        guard !lines.isEmpty else { return nil }
         return ([paint("could not be staged", as: .notStaged)] + lines).joined(separator: "\n")
     }
 
@@ -111,5 +119,13 @@ extension Result<Cell, StageFault>? {
         case .failure(let fault): fault.description
         case nil: "was not run"
         }
+    }
+}
+
+extension [String] {
+    /// Each once, where it stands first.
+    fileprivate var uniqued: [String] {
+        var seen: Set<String> = []
+        return filter { seen.insert($0).inserted }
     }
 }

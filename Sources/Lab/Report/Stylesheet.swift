@@ -60,7 +60,7 @@ extension Markup {
         }
         thead span { writing-mode: vertical-rl; transform: rotate(180deg); white-space: nowrap; line-height: 1; }
         tbody th {
-          position: sticky; left: 0; background: var(--page); text-align: left; font-weight: 400; padding: .1rem .6rem;
+          position: sticky; left: 0; background: var(--page); text-align: left; font-weight: 400; white-space: nowrap; padding: .1rem .6rem;
           border-right: 1px solid var(--line);
         }
         tbody th a { color: inherit; text-decoration: none; }
@@ -71,6 +71,7 @@ extension Markup {
           display: block; min-width: 2.6rem; padding: .18rem 0; text-align: center; color: inherit; text-decoration: none;
           font-weight: 650;
         }
+        .wide td a { min-width: 1.8rem; }
         td a:hover, td a:focus-visible { outline: 2px solid var(--link); outline-offset: -2px; }
         tr.reference > *, tr.ours > * { border-top: 1px solid var(--line); }
         tr.ours th { font-weight: 700; }
@@ -106,7 +107,7 @@ extension Markup {
           body { padding-top: 1rem; }
           h1 { font-size: 1.6rem; }
           table { font-size: .75rem; }
-          tbody th { min-width: 7.5rem; max-width: 7.5rem; overflow-wrap: break-word; padding: .1rem .4rem; }
+          tbody th { min-width: 7.5rem; max-width: 7.5rem; white-space: normal; overflow-wrap: break-word; padding: .1rem .4rem; }
           td a { min-width: 1.9rem; }
           .line b { display: block; }
           .cell > ol, .cell > .sentence { margin-left: 0; }

@@ -19,7 +19,8 @@ struct StageSet {
         let authorities = try Authorities(serverKey: isOldTLS ? .rsa(2_048) : .p256)
         let network = try Network(
             security: row.transport == .plain
-                ? .plain : .tls(authority: authorities.attacker, host: Setting.host))
+                ? .plain : .tls(authority: authorities.attacker, host: Setting.host),
+            tools: settings.tools)
         let bank = try Bank(folder: folder)
         let authority = "\(Setting.host):\(network.publicPort)"
         var key = AppKey.random()
@@ -28,7 +29,15 @@ struct StageSet {
         var release: ReleaseKey?
         switch row.server {
         case .reference:
-            throw StageFault("TEMP")
+            upstream = nil
+            let reference = try ReferenceServer(
+                row: row, appKey: key, bank: bank, folder: folder,
+                tls: isOldTLS ? try ReferenceTLS(authorities.server, folder: folder) : nil)
+            server = reference
+            enrol = { name, number, password in
+                try bank.open(name: name, userID: number)
+                try reference.add(name: name, userID: number, password: password)
+            }
         case .gateway:
             let behind = try BankUpstream(bank)
             upstream = behind
@@ -53,7 +62,8 @@ struct StageSet {
             origin: (row.transport == .plain ? "http://" : "https://") + authority, enrol: enrol)
         stage = Stage(
             Stage.Parts(
-                row: row, network: network, bank: bank, server: server, craft: CraftCatalogue.craft(for: row, at: destination),
+                row: row, network: network, bank: bank, server: server,
+                craft: CraftCatalogue.craft(for: row, at: destination),
                 appKey: key, thief: thief, words: words, folder: folder, casting: cast))
     }
 
@@ -74,7 +84,9 @@ struct StageSet {
         let printed = try await gateway.operate(["release", "add", Setting.app] + version + setup.release)
         guard setup.row.scheme == .countersign || setup.row.scheme == .messageSignaturesWithPassword else { return nil }
         let made = try JSONDecoder().decode(MadeRelease.self, from: Data(printed))
-        key = AppKey(id: made.key_id, secret: Secret(copying: Array(made.secret.utf8).span), ladder: "")
+        // What signs is what the text stands for.
+        guard let secret = Base64.decode(made.secret, .url) else { throw StageFault("release add: not base64url") }
+        key = AppKey(id: made.key_id, secret: Secret(copying: secret.span), ladder: "")
         return try ReleaseKey(
             id: made.key_id, secret: made.secret, authorityKey: made.authority_key, app: Setting.app)
     }

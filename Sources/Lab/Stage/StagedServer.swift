@@ -8,6 +8,8 @@ package protocol StagedServer: Sendable {
     func restart() async throws
     /// As ``restart()``; between end and start the file of requests that were seen is lost. False where it keeps none.
     func restartWithoutReplayFile() async throws -> Bool
+    /// As ``restart()``; the file that was lost is put back, and all is as it was.
+    func restartWithReplayFileFound() async throws
     /// A second node on the same data; its port. Nil, with the reason noted, where the server refuses to run twice.
     func secondNode() async throws -> SecondNode
     /// Runs a command as its operator would: `["release", "retire", …]`. What it prints. Throws where there is no such operator.
@@ -27,6 +29,9 @@ extension StagedServer {
     /// The same, typing nothing.
     @discardableResult
     package func operate(_ words: [String]) async throws(StageFault) -> [UInt8] { try await operate(words, typing: "") }
+
+    /// Nothing was lost.
+    package func restartWithReplayFileFound() async throws {}
 
     /// Most servers of the field take every caller for the newest.
     package func retire(_ key: AppKey) async throws -> Retiring { .isNotKnownHere }

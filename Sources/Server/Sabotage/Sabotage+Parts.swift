@@ -19,8 +19,8 @@
         }
 
         private static func guarding(_ replay: any ReplayGuard) -> any ReplayGuard {
-            // Where nonces are spent first, they must not be found spent later.
-            if isOn(.nonceUnchecked) || isOn(.nonceBeforeSignature) { return NoReplayGuard() }
+            if isOn(.nonceUnchecked) { return NoReplayGuard() }
+            if isOn(.nonceBeforeSignature) { return SpentEarlier(replay) }
             return isOn(.replayFailsOpen) ? FailingOpen(replay) : replay
         }
 

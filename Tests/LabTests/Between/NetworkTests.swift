@@ -68,6 +68,19 @@ import Testing
         #expect(network.interposed.requests == 1)
     }
 
+    @Test func aVictimThatRefusesIsCounted() async throws {
+        let (bank, attacker) = (try Authority("bank's"), try Authority("attacker's"))
+        let server = try echo(bank.server("bank.test"))
+        let network = try Network(security: .tls(authority: attacker.root, host: "bank.test"))
+        network.lead(to: server.port)
+        network.interpose { try? $1($0) }
+        await #expect(throws: NetworkProblem.self) { try await distrustful(network.publicPort).send(order) }
+        let seen = network.interposed
+        #expect((seen.connections, seen.handshakes, seen.requests) == (1, 0, 0))
+        #expect(seen.brokenOff == ["alert unknown CA"])
+        #expect(server.tally.connections == 0)
+    }
+
     @Test func whatIsLeftAloneStaysTheSameBytes() async throws {
         let arrived = Mutex<String>("")
         let server = try TestServer(.plain) { connection in

@@ -1,3 +1,4 @@
+import CCrypto
 import CountersignTestKit
 import Glibc
 
@@ -39,4 +40,11 @@ func victim(of network: Network, _ request: RawRequest) async throws -> RawRespo
         case .tls(_, let host): try .unchecked(host)
         }
     return try await RawClient(port: network.publicPort, security: security).send(request)
+}
+
+/// A victim that knows no authority at all, and says so.
+func distrustful(_ port: UInt16) throws -> RawClient {
+    let side = try TLSSide.client()
+    SSL_CTX_set_verify(side.pointer, SSL_VERIFY_PEER, nil)
+    return RawClient(port: port, security: .unchecked(name: "bank.test", side))
 }

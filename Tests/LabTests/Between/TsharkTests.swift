@@ -30,11 +30,11 @@ import Testing
     }
 
     /// Where this machine lets it: what tshark reads off the interface is what the relay passed on, byte for byte.
-    @Test(.enabled(if: access("/usr/bin/tshark", X_OK) == 0 && geteuid() == 0), arguments: [false, true])
-    func tsharkHearsWhatTheRelayHears(isTLS: Bool) async throws {
+    @Test(.enabled(if: access("/usr/bin/tshark", X_OK) == 0 && geteuid() == 0))
+    func tsharkHearsWhatTheRelayHears() async throws {
         let bank = try Authority("bank's")
-        let server = try echo(isTLS ? bank.server("bank.test") : .plain)
-        let network = try Network(security: isTLS ? .tls(authority: bank.root, host: "bank.test") : .plain)
+        let server = try echo(bank.server("bank.test"))
+        let network = try Network(security: .tls(authority: bank.root, host: "bank.test"))
         network.lead(to: server.port)
         let own = network.listen()
         let theirs = try await network.listen(by: .tshark)
@@ -45,7 +45,7 @@ import Testing
         let heard = theirs.stop().conversations
         #expect(heard.count == 2)
         #expect(heard == own.stop().conversations)
-        #expect(Recording(heard).exchanges.map(\.request.body.count) == (isTLS ? [] : [10, 100_000]))
+        #expect(Recording(heard).exchanges.isEmpty)
     }
 
     @Test func whatFollowsAGapIsNotSaid() {

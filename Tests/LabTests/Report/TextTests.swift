@@ -36,9 +36,21 @@ import Testing
         #expect(bare == MatrixText(SampleMatrix.mixed, .plain).text)
     }
 
+    @Test func whatHasOneReasonIsOneLine() {
+        let fault = SampleMatrix.fault
+        let report = SampleMatrix.report([
+            SampleMatrix.row("md5", [fault, fault, fault, fault]),
+            SampleMatrix.row("sigv4", [fault, nil, fault, SampleMatrix.held]),
+        ])
+        let lines = Self.lines(report)
+        #expect(lines.contains("  md5 4 attacks: the server did not start"))
+        #expect(lines.contains("  sigv4 eavesdrop, tamper-body: the server did not start"))
+        #expect(lines.contains("  sigv4 tamper-path: was not run"))
+    }
+
     @Test func oneRowSaysHow() {
         let long = Result<Cell, StageFault>.success(
-            Cell(.held, how: Array(repeating: "word", count: 60).joined(separator: " ")))
+            Cell(.held, how: Array(repeating: "how", count: 60).joined(separator: " ")))
         let report = SampleMatrix.report([
             SampleMatrix.row("md5", [SampleMatrix.fell, long, SampleMatrix.fault, SampleMatrix.notApplicable])
         ])
@@ -47,7 +59,7 @@ import Testing
         #expect(lines[1] == "  F  eavesdrop       250 went to the thief")
         #expect(lines.contains("  !  tamper-body     the server did not start"))
         #expect(lines.allSatisfy { $0.count <= 120 })
-        #expect(lines.contains { $0.hasPrefix("                     word word") })
+        #expect(lines.contains { $0.hasPrefix("                     how how") })
     }
 
     @Test func oneAttackSaysHow() {

@@ -19,7 +19,7 @@ extension Stage {
         let problem = await outcome(of: act)
         let seen = network.interposed
         network.beHonest()
-        if isRefused(problem) { return nil }
+        if await isRefused(problem) { return nil }
         if let problem { throw StageFault("the victim, with somebody in the middle: \(problem)") }
         guard !seen.exchanges.isEmpty else {
             throw StageFault("the victim acted, and nothing came to the man in the middle")
@@ -37,7 +37,7 @@ extension Stage {
         let problem = await outcome(of: act)
         let seen = network.interposed
         network.beHonest()
-        if isRefused(problem) { return nil }
+        if await isRefused(problem) { return nil }
         guard let request = seen.exchanges.map(\.request).first(where: { $0.path == path }) else {
             throw StageFault("nothing for \(path) came to the man in the middle: \(problem.map { "\($0)" } ?? "")")
         }
@@ -51,12 +51,15 @@ extension Stage {
         let seen = network.interposed
         let why = Set(seen.brokenOff).sorted().joined(separator: ", ")
         return .failed(
-            "the app refuses the attacker's certificate: \(seen.connections) connections, none with a request on it (\(why))"
+            "the app refuses the attacker's certificate, and no request was read; connections: \(seen.connections) (\(why))"
         )
     }
 
-    private func isRefused(_ problem: VictimProblem?) -> Bool {
-        guard case .serverNotTrusted(let why) = problem, network.interposed.requests == 0 else { return false }
+    /// Whether it ended at the certificate, without a request. The victim may know before the man in the middle does.
+    package func isRefused(_ problem: VictimProblem?) async -> Bool {
+        guard case .serverNotTrusted(let why) = problem else { return false }
+        for _ in 0..<50 where network.interposed.brokenOff.isEmpty { try? await Task.sleep(for: .milliseconds(10)) }
+        guard network.interposed.requests == 0, !network.interposed.brokenOff.isEmpty else { return false }
         note(.victim, "breaks off the handshake: \(why)")
         return true
     }

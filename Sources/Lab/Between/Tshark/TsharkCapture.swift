@@ -5,31 +5,39 @@ final class TsharkCapture: Sendable {
     private let process: ChildProcess
     private let marker: PublicPort
     private let port: UInt16
-    private let output: String
-    private let errors: String
+    private let folder: String
+    private var output: String { "\(folder)/packets" }
 
     /// Captures from now on what comes to and goes from `port`. Blocks its thread until it does, for fifteen seconds at most.
     init(port: UInt16) throws(StageFault) {
-        let folder = try Files.makeTemporaryFolder("tshark")
-        (output, errors) = ("\(folder)/packets", "\(folder)/complaints")
+        folder = try Files.makeTemporaryFolder("tshark")
         self.port = port
         // Whoever connects here leaves a packet that says: what happened before is written down.
         marker = try PublicPort { close($0) }
-        process = try ChildProcess(
-            [
-                "/bin/sh", "-c", "out=$1; shift; exec tshark \"$@\" >\"$out\"", "tshark", output, "-i", "lo", "-n",
-                "-l",
-                "-f", "tcp port \(port) or tcp port \(marker.number)", "-T", "fields", "-e", "tcp.stream", "-e",
-                "tcp.srcport", "-e", "tcp.dstport", "-e", "tcp.seq_raw", "-e", "tcp.flags.syn", "-e", "tcp.payload",
-            ],
-            environment: ["PATH": "/usr/bin:/bin:/usr/sbin:/usr/local/bin", "TMPDIR": folder, "HOME": folder],
-            errors: errors)
+        do { process = try TsharkCapture.start(folder, "tcp port \(port) or tcp port \(marker.number)") } catch {
+            marker.stop()
+            Files.removeFolder(folder)
+            throw error
+        }
         guard mark(within: 15) else {
-            let said = (try? Files.read(errors)).map { String(decoding: $0.suffix(300), as: UTF8.self) } ?? ""
+            let said = (try? Files.read("\(folder)/complaints")).map { String(decoding: $0.suffix(300), as: UTF8.self) }
             end()
             throw StageFault(
-                "tshark does not capture on lo; is it installed, and may this user capture? It says: \(said)")
+                "tshark does not capture on lo; is it installed, and may this user capture? It says: \(said ?? "")")
         }
+    }
+
+    /// Its output goes to a file, which can be looked at any time; its own temporary files to the same folder.
+    private static func start(_ folder: String, _ filter: String) throws(StageFault) -> ChildProcess {
+        try ChildProcess(
+            [
+                "/bin/sh", "-c", "cd \"$HOME\" && exec tshark \"$@\" >packets", "tshark", "-i", "lo", "-n", "-l", "-f",
+                filter, "-T",
+                "fields", "-e", "tcp.stream", "-e", "tcp.srcport", "-e", "tcp.dstport", "-e", "tcp.seq_raw", "-e",
+                "tcp.flags.syn", "-e", "tcp.payload",
+            ],
+            environment: ["PATH": "/usr/bin:/bin:/usr/sbin:/usr/local/bin", "TMPDIR": folder, "HOME": folder],
+            errors: "\(folder)/complaints")
     }
 
     /// Ends it: what it captured. Empty where it has died on the way.
@@ -37,18 +45,16 @@ final class TsharkCapture: Sendable {
         let isWhole = mark(within: 5)
         process.end()
         let text = isWhole ? (try? Files.read(output)) ?? [] : []
-        removeFiles()
+        Files.removeFolder(folder)
         marker.stop()
         return Recording(TsharkPackets(text).conversations(with: port))
     }
 
     private func end() {
         process.end(SIGKILL)
-        removeFiles()
+        Files.removeFolder(folder)
         marker.stop()
     }
-
-    private func removeFiles() { Files.removeFolder(String(output.dropLast("/packets".count))) }
 
     /// Leaves marks, and waits until one was captured. What is captured is printed a while later, and what is sent before it captures never:
     /// hence more than one.

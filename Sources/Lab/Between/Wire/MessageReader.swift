@@ -97,8 +97,8 @@ package struct MessageReader {
         }
     }
 
-    /// Without its end, which may be a line feed alone.
-    private mutating func line() throws(NetworkProblem) -> String {
+    /// The next line without its end, which may be a line feed alone.
+    mutating func line() throws(NetworkProblem) -> String {
         var looked = place
         while true {
             if let end = buffer[looked...].firstIndex(of: 0x0A) {

@@ -5,10 +5,16 @@ import Synchronization
 final class Relay: Sendable {
     private let state = Mutex(State())
 
+    /// Who is in the middle.
+    enum Middle {
+        case own(ManInTheMiddle)
+        case mitmproxy(Mitmproxy)
+    }
+
     private struct State {
         var server: UInt16?
         var ears: [Ear] = []
-        var middle: ManInTheMiddle?
+        var middle: Middle?
         var connections: UInt64 = 0
     }
 
@@ -18,8 +24,8 @@ final class Relay: Sendable {
         set { state.withLock { $0.server = newValue } }
     }
 
-    /// Who is in the middle; nil where nobody is.
-    var middle: ManInTheMiddle? {
+    /// Nil where nobody is in the middle.
+    var middle: Middle? {
         get { state.withLock { $0.middle } }
         set { state.withLock { $0.middle = newValue } }
     }
@@ -34,7 +40,11 @@ final class Relay: Sendable {
             state.connections += 1
             return (state.middle, state.server, state.connections)
         }
-        if let middle { return middle.serve(descriptor) }
+        switch middle {
+        case .own(let man): return man.serve(descriptor)
+        case .mitmproxy(let program): return program.serve(descriptor)
+        case nil: break
+        }
         let client = Link(descriptor)
         guard let server, let upstream = try? Socket.connect(to: "127.0.0.1", port: server) else { return }
         let link = Link(upstream)

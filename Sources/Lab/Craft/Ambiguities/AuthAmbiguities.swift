@@ -2,12 +2,15 @@ import CountersignWire
 
 /// What auth-v1, auth-v2 and auth-v4 leave open. Source: docs/protocol.md, their sections.
 enum AuthAmbiguities {
+    private static let joinV1 = UnescapedJoin { $0 == "auth_signature" }
+    private static let joinV2 = UnescapedJoin { $0.hasPrefix("auth_") }
+
     static let authV1 = [
-        ampersand(UnescapedJoin { $0 == "auth_signature" }), besideQuery,
+        ampersand(joinV1), joinV1.swallowing, besideQuery,
         Ambiguity("key-case", "writes the payee's parameter twice, in two cases", apply: cases), twice,
     ]
 
-    static let authV2 = [ampersand(UnescapedJoin { $0.hasPrefix("auth_") }), besideQuery, twice]
+    static let authV2 = [ampersand(joinV2), joinV2.swallowing, besideQuery, twice]
 
     static let authV4 = [
         Ambiguity("member-twice", "writes the payee's member twice", apply: membersTwice),

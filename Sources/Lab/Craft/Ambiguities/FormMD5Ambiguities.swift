@@ -11,9 +11,9 @@ enum FormMD5Ambiguities {
             "length-extension",
             "carries the MD5 on behind its own padding, with a payee of its own, for each length of the key",
             apply: extended),
-        Ambiguity("bytes-after-nul", "hides digits of the amount, or another payee, behind a NUL", apply: afterNUL),
+        Ambiguity("bytes-after-nul", "puts another order behind a NUL at the end of the body", apply: afterNUL),
+        join.swallowing,
         Ambiguity("parameter-twice", "names a second payee", apply: twice),
-        Ambiguity("query-of-a-post", "names another payee in the query, which a POST does not sign", apply: besideForm),
     ]
 
     private static let join = UnescapedJoin { $0 == "sign" }
@@ -51,15 +51,12 @@ enum FormMD5Ambiguities {
         return requests
     }
 
+    /// A reader in C ends at the NUL, and one that was told the length goes on.
     private static func afterNUL(_ request: RawRequest, _ order: Order) -> [RawRequest] {
-        guard let amount = request.parameters["amount"], let payee = request.parameters["to"] else { return [] }
-        var (more, other) = (request.parameters, request.parameters)
-        more["amount"] = "\(amount)\0\(order.amount)"
-        other["to"] = "\(payee)\0\(order.payee)"
-        // A NUL as it is, at which a body ends for who takes it for a C string.
-        var behind = request
-        behind.body += [0] + Array("&to=\(order.payee)".utf8)
-        return [request.with(more), request.with(other), behind]
+        guard request.bodyForm != nil else { return [] }
+        var copy = request
+        copy.body += Array("\0&to=\(order.payee)&amount=\(order.amount)".utf8)
+        return [copy]
     }
 
     private static func twice(_ request: RawRequest, _ order: Order) -> [RawRequest] {
@@ -67,13 +64,6 @@ enum FormMD5Ambiguities {
         let (genuine, other) = (RawForm.Pair("to", payee), RawForm.Pair("to", order.payee))
         let rest = request.parameters.pairs.filter { $0.name != "to" }
         return [request.with(RawForm([genuine, other] + rest)), request.with(RawForm([other, genuine] + rest))]
-    }
-
-    private static func besideForm(_ request: RawRequest, _ order: Order) -> [RawRequest] {
-        guard request.bodyForm != nil else { return [] }
-        var copy = request
-        copy.queryForm = RawForm([.init("to", order.payee), .init("amount", "\(order.amount)")])
-        return [copy]
     }
 }
 

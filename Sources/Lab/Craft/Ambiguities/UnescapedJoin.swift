@@ -18,6 +18,29 @@ struct UnescapedJoin {
         return RawForm(signed[..<index] + pairs + form.pairs.filter { isUnsigned($0.name) })
     }
 
+    /// The payee goes into the value before him, where the text to sign has him anyway, and another one takes his place where nothing is
+    /// signed: in the query of a form, or in a form beside a query.
+    var swallowing: Ambiguity {
+        Ambiguity("payee-in-value", "hides the payee in the value before, and names another where nothing is signed") {
+            request, order in
+            guard let hidden = hidden(request.parameters) else { return [] }
+            let open = RawForm([.init("to", order.payee)])
+            var (inForm, inQuery) = (request.with(hidden), request)
+            inForm.queryForm.pairs += open.pairs
+            inQuery.queryForm = hidden
+            inQuery.bodyForm = open
+            return [inForm, inQuery]
+        }
+    }
+
+    private func hidden(_ form: RawForm) -> RawForm? {
+        var signed = sorted(form)
+        guard let index = signed.firstIndex(where: { $0.name == "to" }), index > 0 else { return nil }
+        signed[index - 1].value += UnescapedJoin.text([signed[index]], leading: true)
+        signed.remove(at: index)
+        return RawForm(signed + form.pairs.filter { isUnsigned($0.name) })
+    }
+
     func sorted(_ form: RawForm) -> [RawForm.Pair] {
         form.pairs.filter { !isUnsigned($0.name) }.sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
     }

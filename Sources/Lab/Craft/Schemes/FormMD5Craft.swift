@@ -34,6 +34,14 @@ struct FormMD5Craft: Craft {
         ladder.login(name: name, password: password, key: key).flatMap { accepted($0, key) }
     }
 
+    func login(stored: CapturedLogin, key: AppKey) -> RawRequest? {
+        ladder.login(stored: stored, key: key).flatMap { accepted($0, key) }
+    }
+
+    func value(of password: String, name: String, key: AppKey) -> String? {
+        ladder.value(of: password, name: name, key: key)
+    }
+
     func token(from response: RawResponse) -> CapturedToken? { response.loginsToken() }
 
     func transfer(_ order: Order, token: CapturedToken?, key: AppKey?) -> RawRequest? {

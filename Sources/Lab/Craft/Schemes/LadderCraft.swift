@@ -20,6 +20,17 @@ struct LadderCraft: Craft {
         LadderCraft.value(of: password, on: rung, key).flatMap { request(CapturedLogin(name: name, value: $0)) }
     }
 
+    /// Of the last rung, which sends something else each minute, what is kept is one step before that.
+    func login(stored: CapturedLogin, key: AppKey) -> RawRequest? {
+        guard rung == .hmacMD5Time else { return request(stored) }
+        let kept = Secret(copying: Array(stored.value.utf8).span)
+        return LadderCraft.sent(kept, on: rung, key).map { request(CapturedLogin(name: stored.name, value: $0)) }
+    }
+
+    func value(of password: String, name: String, key: AppKey) -> String? {
+        LadderCraft.value(of: password, on: rung, key)
+    }
+
     func token(from response: RawResponse) -> CapturedToken? { response.loginsToken() }
 
     func transfer(_ order: Order, token: CapturedToken?, key: AppKey?) -> RawRequest? {
@@ -40,15 +51,20 @@ struct LadderCraft: Craft {
 
     /// What an app of that rung sends now.
     static func value(of password: String, on rung: Rung, _ key: AppKey) -> String? {
+        let password = Secret(copying: Array(password.utf8).span)
+        guard let kept = try? LoginLadder.kept(password, on: rung, settings(key)) else { return nil }
+        return sent(kept, on: rung, key)
+    }
+
+    /// What an app sends now for what a server of the field keeps.
+    private static func sent(_ kept: Secret, on rung: Rung, _ key: AppKey) -> String? {
+        guard let sent = try? LoginLadder.sent(kept, on: rung, settings(key), at: Int64(time(nil))) else { return nil }
+        return sent.withExposedBytes { $0.text }
+    }
+
+    private static func settings(_ key: AppKey) -> LadderSettings {
         let secret = Secret(copying: Array(key.ladder.utf8).span)
-        let settings = LadderSettings(salt: secret, key: secret)
-        do {
-            let kept = try LoginLadder.kept(Secret(copying: Array(password.utf8).span), on: rung, settings)
-            let sent = try LoginLadder.sent(kept, on: rung, settings, at: Int64(time(nil)))
-            return sent.withExposedBytes { $0.text }
-        } catch {
-            return nil
-        }
+        return LadderSettings(salt: secret, key: secret)
     }
 }
 

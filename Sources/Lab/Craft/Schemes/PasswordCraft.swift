@@ -4,7 +4,7 @@ import CountersignWire
 
 /// message-signatures by the release, with the password and bearer tokens inside TLS. Source: docs/protocol.md, "Bearer sessions".
 struct PasswordCraft: Craft {
-    static let loginPath = "/countersign/login/password"
+    static let loginPath = "/countersign/v1/login/password"
 
     private let destination: Destination
 
@@ -54,7 +54,7 @@ struct PasswordCraft: Craft {
     var ambiguities: [Ambiguity] { MessageSignatureAmbiguities.all }
 
     private func signed(_ request: RawRequest, _ key: AppKey) -> RawRequest? {
-        request.signed(with: MessageSignatures(), as: key.id, key.secret, at: destination)
+        key.releaseSecret.flatMap { request.signed(with: MessageSignatures(), as: key.id, $0, at: destination) }
     }
 }
 

@@ -80,9 +80,29 @@ package final class GatewayServer: StagedServer {
         guard (try? Files.read(file)) != nil else {
             throw StageFault("\(file): expected the file of requests that were seen")
         }
+        try keepCopy()
         Files.remove(file)
         try await start()
         return true
+    }
+
+    /// Of all files: the store remembers which file of requests is its own.
+    package func restartWithReplayFileFound() async throws {
+        await kill()
+        for name in try Files.names(in: data) { Files.remove("\(data)/\(name)") }
+        for name in try Files.names(in: kept) {
+            try Files.write(try Files.read("\(kept)/\(name)"), to: "\(data)/\(name)")
+        }
+        try await start()
+    }
+
+    private var kept: String { "\(data).kept" }
+
+    private func keepCopy() throws(StageFault) {
+        try Files.makeFolder(kept)
+        for name in try Files.names(in: data) {
+            try Files.write(try Files.read("\(data)/\(name)"), to: "\(kept)/\(name)")
+        }
     }
 
     package func secondNode() async throws -> SecondNode {

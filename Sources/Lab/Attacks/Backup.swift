@@ -1,0 +1,64 @@
+/// Backups are copied, left in clouds, and opened by whoever guesses the password of those.
+struct Backup: Attack {
+    let name: AttackName = "backup"
+    let column = Column.backup
+    let sentence = "Reads everything that a backup of the victim's device has, and uses it from another device."
+
+    /// The gateway lets ten strangers' guesses at one account through; the rest are for what stands elsewhere.
+    private static let mostLogins = 8
+    private static let mostTokens = 40
+
+    func exemption(of row: RowProfile) -> String? {
+        row.hasPasswords ? nil : "the app keeps nothing of its user: it signs with its own key"
+    }
+
+    func run(on stage: Stage) async throws -> Outcome {
+        let victim = try await stage.signedInVictim()
+        let loot = try Loot(backupOf: victim.folder, into: "\(stage.folder)/backup-of-\(victim.name)")
+        stage.note(
+            .attacker, "has a backup of the device, and opens what can be opened with keys that lie in it",
+            showing: loot.records.map(\.shown).joined(separator: "\n"))
+        if let place = try await signIn(with: loot, as: victim, on: stage) {
+            return .succeeded("what lies in `\(place)` signs in on another device, and moves money")
+        }
+        let (place, tries) = try await useTokens(of: loot, as: victim, on: stage)
+        if let place {
+            return .succeeded("a token that lies in `\(place)` is taken from another device, and moves money")
+        }
+        return .failed(
+            "nothing in \(loot.records.count) files and items is a password, or one of \(tries) tokens, that is taken")
+    }
+
+    private func signIn(with loot: Loot, as victim: any Victim, on stage: Stage) async throws -> String? {
+        var tried: Set<[UInt8]> = []
+        for record in loot.records {
+            for text in record.texts where text != victim.name {
+                let stored = CapturedLogin(name: victim.name, value: text)
+                let logins = [
+                    stage.craft.login(name: victim.name, password: text, key: stage.appKey),
+                    stage.craft.login(stored, key: stage.appKey), stage.craft.login(stored: stored, key: stage.appKey),
+                ]
+                for login in logins.compactMap(\.self) where tried.insert(login.bytes).inserted {
+                    guard tried.count <= Backup.mostLogins else { return nil }
+                    if case .paid = try await stage.signsIn(with: login, as: victim) { return record.place }
+                }
+            }
+        }
+        return nil
+    }
+
+    private func useTokens(
+        of loot: Loot, as victim: any Victim, on stage: Stage
+    ) async throws -> (place: String?, tries: Int) {
+        var tries = 0
+        for record in loot.records {
+            for token in record.tokens.prefix(Backup.mostTokens) {
+                for request in stage.withToken(token, of: victim) {
+                    tries += 1
+                    if try await stage.brings(request) { return (record.place, tries) }
+                }
+            }
+        }
+        return (nil, tries)
+    }
+}

@@ -1,0 +1,75 @@
+/// A stolen database is only stolen rows where nothing in it is good for signing in.
+struct DatabaseSignIn: Attack {
+    let name: AttackName = "database-sign-in"
+    let column = Column.stolenDatabase
+    let sentence =
+        "Copies the server's database, signs in with what stands beside a user's name there, and takes his money."
+
+    /// The gateway lets ten strangers' guesses at one account through. A server without a limit gets no more than this either.
+    private static let mostTries = 80
+
+    func exemption(of row: RowProfile) -> String? {
+        row.hasPasswords ? nil : "nobody signs in: a request names the user in a parameter"
+    }
+
+    func run(on stage: Stage) async throws -> Outcome {
+        let victim = try await stage.signedInVictim()
+        let loot = Loot(try Loot(databases: try await stage.server.stolenDatabase()).about(victim.name))
+        guard !loot.records.isEmpty else { throw StageFault("\(stage.row.name): a database without \(victim.name)") }
+        stage.note(
+            .attacker, "copies the database, and finds the victim's name in it",
+            showing: loot.records.prefix(6).map(\.shown).joined(separator: "\n"))
+        if let found = try await signIn(with: loot, as: victim, on: stage) { return .succeeded(found) }
+        if let found = try await guess(loot, as: victim, on: stage) { return .succeeded(found) }
+        return .failed("nothing that stands there signs in, and nothing of it can be tested against a word list")
+    }
+
+    /// Every value that stands beside the name, sent as it is, and as if the user had typed it.
+    private func signIn(with loot: Loot, as victim: any Victim, on stage: Stage) async throws -> String? {
+        var tried: Set<[UInt8]> = []
+        for record in loot.records {
+            for text in record.texts where text != victim.name {
+                let stored = CapturedLogin(name: victim.name, value: text)
+                let requests = [
+                    stage.craft.login(stored, key: stage.appKey), stage.craft.login(stored: stored, key: stage.appKey),
+                    stage.craft.login(name: victim.name, password: text, key: stage.appKey),
+                ]
+                for request in requests.compactMap(\.self) where tried.insert(request.bytes).inserted {
+                    guard tried.count <= DatabaseSignIn.mostTries else { return nil }
+                    if case .paid = try await stage.signsIn(with: request, as: victim) {
+                        return "what stands beside the name in `\(record.place)` signs in as it is, and moves money"
+                    }
+                }
+            }
+        }
+        stage.note(
+            .attacker, "tries to sign in with all that stands beside the name: \(tried.count) logins, all refused")
+        return nil
+    }
+
+    /// Slow hashes can be tested offline, each of the words in turn.
+    private func guess(_ loot: Loot, as victim: any Victim, on stage: Stage) async throws -> String? {
+        for hash in loot.records.flatMap(\.texts).compactMap(SlowHash.init) {
+            guard let password = victim.password else { return nil }
+            let share = stage.words.all.share(containing: password, of: SlowHash.share)
+            let found = Guessing.search(share) { hash.matches($0) }
+            let hours = Double(stage.words.all.count) / max(found.rate, 0.001) / 3_600
+            stage.note(
+                .attacker,
+                """
+                tries a slow hash against the word list, which is divided among \(stage.words.all.count / share.count) machines: the one \
+                that has the right share tries \(found.tried) words at \(found.shownRate)
+                """, showing: hash.text)
+            guard let word = found.word,
+                let login = stage.craft.login(name: victim.name, password: word, key: stage.appKey)
+            else { continue }
+            if case .paid = try await stage.signsIn(with: login, as: victim) {
+                return """
+                    the slow hash gives way to the word list (\(found.shownRate) on one core: \(Int(hours * 60)) minutes \
+                    for all \(stage.words.all.count)), and the password signs in
+                    """
+            }
+        }
+        return nil
+    }
+}

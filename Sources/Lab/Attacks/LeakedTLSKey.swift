@@ -1,0 +1,41 @@
+/// Traffic is recorded today; the server's key leaks in a year, from a backup or an old disk. With forward secrecy it opens nothing.
+package struct LeakedTLSKey: Attack {
+    package let name: AttackName = "leaked-tls-key"
+    package let column = Column.leakedTLSKey
+    package let sentence =
+        "Records the encrypted traffic, gets the server's TLS key later, decrypts, and uses the token that he reads."
+
+    package init() {}
+
+    package func exemption(of row: RowProfile) -> String? {
+        row.transport == .plain ? "there is no TLS, and so no key of it" : nil
+    }
+
+    package func run(on stage: Stage) async throws -> Outcome {
+        let victim = try await stage.newVictim()
+        let tap = stage.network.listen()
+        stage.note(.victim, "signs in and pays")
+        try await stage.seeThatItWorks(victim)
+        let recording = tap.stop()
+        guard !recording.conversations.isEmpty else { throw StageFault("nothing was recorded while the victim paid") }
+        stage.note(.attacker, "records what passes", showing: recording.shown)
+        guard let pem = stage.server.tlsKey else { throw StageFault("the server has no TLS key that could leak") }
+        stage.note(.attacker, "gets the key of the server's certificate, later")
+        let key = try LeakedKey(pem: pem)
+        var reasons: Set<String> = []
+        for conversation in recording.conversations {
+            switch key.read(conversation) {
+            case .success(let opened):
+                stage.note(.attacker, "decrypts", showing: Recording([opened]).shown)
+                if let how = try await stage.robbed(victim, by: opened.exchanges) {
+                    return .succeeded("the key decrypts what was recorded: \(how)")
+                }
+                reasons.insert("what was decrypted holds nothing that opens a session")
+            case .failure(let problem): reasons.insert("\(problem)")
+            }
+        }
+        let why = reasons.sorted().joined(separator: "; ")
+        stage.note(.attacker, "reads nothing: \(why)")
+        return .failed("the key opens nothing of \(recording.conversations.count) recorded connections: \(why)")
+    }
+}

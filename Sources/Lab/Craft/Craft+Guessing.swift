@@ -1,0 +1,10 @@
+extension Craft {
+    /// Mostly what is kept is what is sent.
+    package func login(stored: CapturedLogin, key: AppKey) -> RawRequest? { login(stored, key: key) }
+
+    /// By writing a whole login and reading it.
+    package func value(of password: String, name: String, key: AppKey) -> String? {
+        guard let request = login(name: name, password: password, key: key) else { return nil }
+        return login(in: RawExchange(request: request, response: nil))?.value
+    }
+}

@@ -1,0 +1,52 @@
+#if SABOTAGE
+    import CountersignWire
+    import Testing
+
+    @testable import CountersignLab
+
+    @Suite struct BrokenTests {
+        private typealias Found = Result<Cell, StageFault>
+
+        private static let fell = Found.success(Cell(.fell, how: "money moved"))
+        private static let held = Found.success(Cell(.held, how: "refused"))
+        private static let exempt = Found.success(Cell(.notApplicable, how: "nothing there"))
+        private static let unstaged = Found.failure(StageFault("no server"))
+
+        @Test func aFaultIsCaughtOnlyByAnAttackThatFailsWithoutIt() {
+            for (broken, whole, verdict) in [
+                (BrokenTests.fell, BrokenTests.held, .caught), (BrokenTests.held, BrokenTests.held, .missed),
+                (BrokenTests.exempt, BrokenTests.exempt, .missed), (BrokenTests.fell, BrokenTests.fell, .meaningless),
+                (BrokenTests.fell, BrokenTests.exempt, .meaningless),
+                (BrokenTests.unstaged, BrokenTests.held, .unstaged),
+                (BrokenTests.fell, BrokenTests.unstaged, .unstaged),
+            ] as [(Found, Found, BrokenFinding.Verdict)] {
+                #expect(BrokenFinding(BrokenServer.all[0], broken: broken, whole: whole).verdict == verdict)
+            }
+        }
+
+        @Test func everyFaultIsAttackedOnARowThatThereIsByAnAttackThatThereIs() {
+            let rows = Set(RowCatalogue.all.map(\.name))
+            let attacks = Set(AttackCatalogue.all.map(\.name))
+            for server in BrokenServer.all {
+                #expect(rows.contains(server.row), "\(server.fault): no row \(server.row)")
+                #expect(attacks.contains(server.attack), "\(server.fault): no attack \(server.attack)")
+            }
+            #expect(Set(BrokenServer.all.map(\.fault)).count == BrokenServer.all.count)
+            #expect(BrokenServer.all.count >= 12)
+        }
+
+        @Test func theTableSaysWhatCaughtEachAndTheDocumentTheSame() throws {
+            let findings = [
+                BrokenFinding(BrokenServer.all[0], broken: BrokenTests.fell, whole: BrokenTests.held),
+                BrokenFinding(BrokenServer.all[1], broken: BrokenTests.held, whole: BrokenTests.held),
+            ]
+            let lines = findings.text.split(separator: "\n")
+            #expect(lines[0].hasPrefix("✓ nonce-unchecked "))
+            #expect(lines[0].hasSuffix("replay-at-once on countersign-no-tls: money moved"))
+            #expect(lines[1].hasPrefix("✗ nonce-before-signature "))
+            #expect(lines.last == "1 of 2 broken servers caught")
+            let document = try JSONReader.read(Array(findings.json.text.utf8))
+            #expect(document.root["broken"]?.elements?.compactMap { $0["verdict"]?.string } == ["caught", "missed"])
+        }
+    }
+#endif
