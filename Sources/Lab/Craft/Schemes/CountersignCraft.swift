@@ -28,8 +28,8 @@ struct CountersignCraft: Craft {
 
     /// The nearest that a thief of token and release key comes to it: the session's name, under the only key that he has.
     func transfer(_ order: Order, token: CapturedToken?, key: AppKey?) -> RawRequest? {
-        guard let key, let release = KeyID(key.id), let secret = key.releaseSecret else { return nil }
-        var credentials = Credentials(keyID: release, key: SigningKey(secret))
+        guard let key, let release = KeyID(key.id) else { return nil }
+        var credentials = Credentials(keyID: release, key: SigningKey(key.secret))
         if let token {
             guard let session = KeyID(token.token) else { return nil }
             (credentials.keyID, credentials.release) = (session, release)
@@ -43,12 +43,4 @@ struct CountersignCraft: Craft {
     }
 
     var ambiguities: [Ambiguity] { MessageSignatureAmbiguities.all }
-}
-
-extension AppKey {
-    /// The release's secret, which lies in the app as it is printed: in base64url. Nil for a key of another kind.
-    var releaseSecret: Secret? {
-        guard let bytes = Base64.decode(secret.withExposedBytes({ $0.text }), .url) else { return nil }
-        return Secret(copying: bytes.span)
-    }
 }

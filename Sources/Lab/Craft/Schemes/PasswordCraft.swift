@@ -54,7 +54,7 @@ struct PasswordCraft: Craft {
     var ambiguities: [Ambiguity] { MessageSignatureAmbiguities.all }
 
     private func signed(_ request: RawRequest, _ key: AppKey) -> RawRequest? {
-        key.releaseSecret.flatMap { request.signed(with: MessageSignatures(), as: key.id, $0, at: destination) }
+        request.signed(with: MessageSignatures(), as: key.id, key.secret, at: destination)
     }
 }
 
