@@ -19,7 +19,8 @@
         package static let all: [BrokenServer] = [
             BrokenServer("nonce-unchecked", "nothing is remembered of what was let in", on: unkeyed, "replay-at-once"),
             BrokenServer(
-                "nonce-before-signature", "a nonce is spent before its signature is verified", on: unkeyed, "burn-nonce"),
+                "nonce-before-signature", "a nonce is spent before its signature is verified", on: open, "burn-nonce"
+            ),
             BrokenServer("path-from-header", "the path that is verified comes from a field", on: open, "tamper-path"),
             BrokenServer(
                 "mac-compared-byte-by-byte", "a comparison ends at the first difference", on: open, "mac-timing"),
@@ -34,9 +35,9 @@
             BrokenServer("epoch-unchecked", "roots from before a refresh are good for ever", on: open, "old-root"),
             BrokenServer("body-unverified", "the digest is not compared with the body", on: open, "tamper-body"),
             BrokenServer("token-is-bearer", "a session's token is enough", on: open, "stolen-token"),
-            BrokenServer("unknown-account-fast", "unknown names are answered at once", on: open, "enumeration-time"),
+            BrokenServer("unknown-account-fast", "unknown names are answered at once", on: "message-signatures-password", "enumeration-time"),
             BrokenServer(
-                "unknown-account-told", "unknown names are answered otherwise", on: open, "enumeration-content"),
+                "unknown-account-told", "unknown names are answered otherwise", on: "message-signatures-password", "enumeration-content"),
             BrokenServer("guesses-unlimited", "guesses are not counted", on: open, "login-storm"),
             BrokenServer("retired-accepted", "a retired version is let in", on: open, "retired-version"),
             BrokenServer(
