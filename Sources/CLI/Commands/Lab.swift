@@ -12,6 +12,7 @@ extension Command {
             .value("save", "F", "write the JSON to F, besides what is printed"),
             .value("expect", "F", "compare with the verdicts in F; exit 1 where they differ"),
             .value("jobs", "N", "so many rows side by side (default: twice the cores)"),
+            .list("with", "TOOL", "eavesdrop with tshark, stand in the middle (mitm) with mitmproxy or mitmproxy=PATH"),
             .flag(
                 "broken",
                 "attack our own server with each fault that a debug build can be told to have: all must be caught"),

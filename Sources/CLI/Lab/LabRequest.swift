@@ -42,11 +42,22 @@ struct LabRequest {
 
     /// Gateways are this program again.
     static func settings(_ run: Invocation) throws(Fault) -> LabSettings {
-        let jobs = try jobs(run.arguments)
+        let (jobs, tools) = (try jobs(run.arguments), try tools(run.arguments))
         do throws(StageFault) {
-            return LabSettings(binary: try Binary(), jobs: jobs)
+            var settings = LabSettings(binary: try Binary(), jobs: jobs)
+            settings.tools = tools
+            return settings
         } catch {
             throw Fault(.failed, "lab: \(error)")
+        }
+    }
+
+    /// With what attackers listen and interpose.
+    static func tools(_ arguments: Arguments) throws(Fault) -> LabTools {
+        do throws(StageFault) {
+            return try LabTools(arguments.values("with"), path: getenv("PATH").map { String(cString: $0) } ?? "")
+        } catch {
+            throw Fault(.usage, "--with: \(error)")
         }
     }
 
