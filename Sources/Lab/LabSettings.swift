@@ -7,7 +7,7 @@ package struct LabSettings: Sendable {
     /// Faults that our gateways are to have; for builds that know them.
     package var sabotage: [String] = []
 
-    /// What attackers on the network work with.
+    /// What the attacker listens and stands in the middle with, where an attack does no more than that.
     package var tools = LabTools()
 
     package init(binary: Binary, jobs: Int) {

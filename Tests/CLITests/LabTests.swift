@@ -35,6 +35,18 @@ import Testing
         #expect(try LabRequest.jobs(arguments) == jobs)
     }
 
+    @Test func toolsAreNamed() throws {
+        #expect(try LabRequest.tools(Self.parsed([])) == LabTools())
+        let tools = try LabRequest.tools(Self.parsed(["--with", "tshark,mitmproxy=/opt/bin/mitmdump"]))
+        #expect((tools.capture, tools.middle) == (.tshark, .mitmproxy("/opt/bin/mitmdump")))
+        for words in [["--with", "wireshark"], ["--with", "tshark,"], ["--with", "mitmproxy="]] {
+            let arguments = try Self.parsed(words)
+            let fault = #expect(throws: Fault.self) { try LabRequest.tools(arguments) }
+            #expect(fault?.kind == .usage)
+        }
+        #expect(throws: StageFault.self) { try LabTools(["mitmproxy"], path: "/nowhere:/tmp") }
+    }
+
     @Test func progressSaysWhatIsAtWork() {
         var progress = LabProgress(row: "md5", attack: "tamper-path", done: 5, total: 20)
         #expect(LabProgressLine.text(progress) == "[#####...............] 5 of 20  md5: tamper-path")

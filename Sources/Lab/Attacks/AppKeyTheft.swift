@@ -41,12 +41,14 @@ struct AppKeyTheft: Attack {
             let found = Guessing.search(stage.words.all) { word in
                 stage.craft.value(of: word, name: login.name, key: stage.appKey) == login.value
             }
-            if let word = found.word,
-                let again = stage.craft.login(name: login.name, password: word, key: stage.appKey),
-                case .paid = try await stage.signsIn(with: again, as: victim)
-            {
-                return
-                    "with it the login that passed can be tested against a word list (\(found.shownRate)); the password signs in"
+            let logins = found.word.map { stage.craft.logins(name: login.name, password: $0, key: stage.appKey) } ?? []
+            for again in logins {
+                if case .paid = try await stage.signsIn(with: again, as: victim) {
+                    return """
+                        with it the login that passed can be tested against a word list (\(found.shownRate)); the password \
+                        signs in
+                        """
+                }
             }
         }
         guard let token = stage.craft.token(in: exchange) else { return nil }

@@ -34,11 +34,11 @@ struct Backup: Attack {
         for record in loot.records {
             for text in record.texts where text != victim.name {
                 let stored = CapturedLogin(name: victim.name, value: text)
-                let logins = [
-                    stage.craft.login(name: victim.name, password: text, key: stage.appKey),
+                let others = [
                     stage.craft.login(stored, key: stage.appKey), stage.craft.login(stored: stored, key: stage.appKey),
                 ]
-                for login in logins.compactMap(\.self) where tried.insert(login.bytes).inserted {
+                let typed = stage.craft.logins(name: victim.name, password: text, key: stage.appKey)
+                for login in typed + others.compactMap(\.self) where tried.insert(login.bytes).inserted {
                     guard tried.count <= Backup.mostLogins else { return nil }
                     if case .paid = try await stage.signsIn(with: login, as: victim) { return record.place }
                 }

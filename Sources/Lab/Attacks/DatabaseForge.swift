@@ -32,6 +32,9 @@ struct DatabaseForge: Attack {
                 return .succeeded("\(forged.with) in `\(forged.place)` moves the victim's money")
             }
         }
+        guard tries > 0 else {
+            throw StageFault("\(stage.row.name): nothing could be made of what stands in the database")
+        }
         stage.note(.attacker, "tries all of it as token and as key, sealed values too: \(tries) transfers, all refused")
         return .failed("no value that stands there, sealed ones included, is a token or a key that the server takes")
     }

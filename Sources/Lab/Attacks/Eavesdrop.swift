@@ -10,7 +10,9 @@ struct Eavesdrop: Attack {
 
     func run(on stage: Stage) async throws -> Outcome {
         let victim = try await stage.newVictim()
-        let tap = try await stage.network.listen(by: stage.network.tools.capture)
+        let listener = stage.network.tools.capture
+        let tap = try await stage.network.listen(by: listener)
+        stage.note(.attacker, "listens with \(listener)")
         do throws(VictimProblem) {
             try await victim.signIn()
             _ = try await victim.balance()
@@ -34,6 +36,7 @@ struct Eavesdrop: Attack {
         }
         if let loot = try await stage.robbed(victim, by: recording.exchanges) { return .succeeded(loot) }
         if let loot = try await stage.movedAgain(by: recording.exchanges) { return .succeeded(loot) }
+        if let loot = try await stage.robbed(victim, bySendingLoginsOf: recording.exchanges) { return .succeeded(loot) }
         try await stage.requireService(to: victim)
         let said = read.isEmpty ? "" : " (the \(read.joined(separator: " and ")) can be read, for there is no TLS)"
         return .failed(

@@ -29,10 +29,13 @@ struct OfflineGuessing: Attack {
             stage.craft.value(of: word, name: login.name, key: stage.appKey) == login.value
         }
         stage.note(.attacker, "tests \(found.tried) words, at \(found.shownRate)", showing: found.word)
-        guard let word = found.word, let again = stage.craft.login(name: login.name, password: word, key: stage.appKey)
-        else { return nil }
-        guard case .paid = try await stage.signsIn(with: again, as: victim) else { return nil }
-        return "the password was found at \(found.shownRate), signs in, and moves money"
+        guard let word = found.word else { return nil }
+        for again in stage.craft.logins(name: login.name, password: word, key: stage.appKey) {
+            if case .paid = try await stage.signsIn(with: again, as: victim) {
+                return "the password was found at \(found.shownRate), signs in, and moves money"
+            }
+        }
+        return nil
     }
 
     private func test(_ transcript: OpaqueTranscript, of victim: any Victim, on stage: Stage) throws -> Outcome {

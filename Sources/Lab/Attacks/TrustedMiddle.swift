@@ -1,60 +1,73 @@
-import Synchronization
-
-/// The proxy of a company, a school, a dubious app: its authority was installed on the device.
+/// The proxy of a company, a school, a dubious app: its authority was installed on the device. Without TLS, whoever is on the way.
 struct TrustedMiddle: Attack {
     let name: AttackName = "mitm"
     let column = Column.manInTheMiddle
-    let sentence =
-        "Stands between app and server, in TLS under a certificate of an authority that the device trusts, changes the payee of a transfer, and uses what TLS was to hide."
+    let sentence = """
+        Stands between app and server, in TLS under a certificate of an authority that the device trusts: changes the payee of a transfer \
+        by all that the scheme leaves open, has it carried out twice, uses what was read, and reads what TLS was to hide.
+        """
 
     func exemption(of row: RowProfile) -> String? { nil }
 
     func run(on stage: Stage) async throws -> Outcome {
-        let victim = try await stage.customer()
-        let shop = try stage.newShop()
+        let tampering = try await Tampering(on: stage)
+        let (victim, shop, thief) = (tampering.victim, tampering.shop, stage.thief)
         let before = try stage.loot()
-        let thief = stage.thief
-        try await stage.network.interpose(by: stage.network.tools.middle) { request, forward in
+        let means = stage.network.tools.middle
+        stage.note(.attacker, "stands in the middle with \(means)")
+        try await stage.network.interpose(by: means) { request, forward in
             try? forward(request.isTransfer ? request.paying(thief) : request)
         }
-        let problem = await Result { () async throws(VictimProblem) in
+        var problem: VictimProblem?
+        do throws(VictimProblem) {
             _ = try await victim.balance()
             try await victim.transfer(Tampering.meant, to: shop)
+        } catch {
+            problem = error
         }
         let seen = stage.network.interposed
         stage.network.beHonest()
-        if case .failure(let problem) = problem, await stage.isRefused(problem) { return stage.appRefuses }
-        guard let first = seen.exchanges.first else { throw StageFault("nothing came to the man in the middle") }
-        stage.note(.victim, "sends to whom it takes for the bank", showing: first.request.shown)
-        if let answer = first.response { stage.note(.server, "answers", showing: answer.shown) }
-        for exchange in seen.exchanges where exchange.request.isTransfer {
-            let changed = exchange.request.paying(thief)
-            stage.note(.attacker, "changes the payee on the way", showing: changed.shown)
+        if await stage.isRefused(problem) { return stage.appRefuses }
+        guard !seen.exchanges.isEmpty else { throw StageFault("nothing came to the man in the middle") }
+        for exchange in seen.exchanges {
+            stage.note(.victim, "sends to whom it takes for the bank", showing: exchange.request.shown)
+            if exchange.request.isTransfer {
+                stage.note(.attacker, "changes the payee", showing: exchange.request.paying(thief).shown)
+            }
             if let answer = exchange.response { stage.note(.server, "answers", showing: answer.shown) }
         }
         let stolen = try stage.loot() - before
         if stolen > 0 { return .succeeded("a transfer to a shop, changed on its way, paid the thief \(stolen)") }
-        return try await use(seen.exchanges, of: victim, on: stage)
-    }
-
-    private func use(_ exchanges: [RawExchange], of victim: any Victim, on stage: Stage) async throws -> Outcome {
-        if let loot = try await stage.robbed(victim, by: exchanges) { return .succeeded(loot) }
-        let card = try stage.bank.secret(of: victim.name)
-        if case .tls = stage.row.transport, exchanges.contains(where: { $0.response?.text.contains(card) ?? false }) {
-            return .succeeded("read the victim's card number inside TLS, which was to hide it")
-        }
+        if let gain = try await gain(from: seen.exchanges, tampering) { return .succeeded(gain) }
         try await stage.requireService(to: victim)
-        return .failed("\(exchanges.count) requests read, none of which could be changed or used")
+        return .failed("requests were read, and none of them could be changed or used: \(seen.exchanges.count)")
     }
-}
 
-extension Result {
-    /// What came of work that takes its time.
-    fileprivate init(_ work: () async throws(Failure) -> Success) async {
-        do throws(Failure) {
-            self = .success(try await work())
-        } catch {
-            self = .failure(error)
+    private func gain(from exchanges: [RawExchange], _ tampering: Tampering) async throws -> String? {
+        let (stage, victim) = (tampering.stage, tampering.victim)
+        for ambiguity in stage.craft.ambiguities {
+            guard case .victimsTransfer = ambiguity.bait, let held = try await tampering.held(.transfer) else {
+                continue
+            }
+            for changed in ambiguity.apply(held, tampering.theft) {
+                let change = Tampering.Change("\(ambiguity.name): \(ambiguity.sentence)", changed)
+                if let gain = try await tampering.gain(by: change, insteadOf: .transfer) { return gain }
+            }
         }
+        if let held = try await tampering.held(.transfer) {
+            let before = try stage.bank.balance(of: victim.name)
+            for turn in ["lets the victim's transfer go on", "sends it once more"] {
+                _ = try await stage.attack(turn, held)
+            }
+            let paid = before - (try stage.bank.balance(of: victim.name))
+            if paid > Tampering.meant { return "had a transfer carried out twice: the victim paid \(paid)" }
+        }
+        if let loot = try await stage.robbed(victim, by: exchanges) { return loot }
+        let card = try stage.bank.secret(of: victim.name)
+        guard stage.row.transport != .plain, exchanges.contains(where: { $0.response?.text.contains(card) ?? false })
+        else {
+            return nil
+        }
+        return "read the victim's card number inside TLS, which was to hide it"
     }
 }

@@ -11,6 +11,7 @@ package final class LocalServer: Sendable {
 
     /// Listens from now on. `port` 0 has one picked. `answer` is called on the loop's thread, one request after the other.
     package init(port: UInt16 = 0, tls: TLSContext? = nil, _ answer: @escaping Answering) throws(StageFault) {
+        let port = port == 0 ? try Ports.free() : port
         do throws(HTTPFault) {
             let loop = try EventLoop()
             let address = try SocketAddress.resolve(host: "127.0.0.1", port: Int(port))[0]

@@ -1,4 +1,9 @@
 extension Craft {
+    /// Mostly one.
+    package func logins(name: String, password: String, key: AppKey) -> [RawRequest] {
+        [login(name: name, password: password, key: key)].compactMap(\.self)
+    }
+
     /// Mostly what is kept is what is sent.
     package func login(stored: CapturedLogin, key: AppKey) -> RawRequest? { login(stored, key: key) }
 

@@ -9,6 +9,8 @@ package protocol Craft: Sendable {
     func login(_ login: CapturedLogin, key: AppKey?) -> RawRequest?
     /// A login with a password that was found. Nil where the scheme's login takes more than a request.
     func login(name: String, password: String, key: AppKey) -> RawRequest?
+    /// Each login that the server takes for that password: some count in minutes.
+    func logins(name: String, password: String, key: AppKey) -> [RawRequest]
     /// A login with what a server of the scheme keeps in its database of a password.
     func login(stored: CapturedLogin, key: AppKey) -> RawRequest?
     /// What an app sends now for a password, as ``login(in:)`` finds it: for whoever tries words. Nil where it depends on more than these.

@@ -4,6 +4,7 @@ import CountersignSeal
 package struct AppKey: Sendable {
     /// `app_id`, `auth_key`, a release key id… empty where requests are not signed.
     package var id: String
+    /// As it signs: of a release key the bytes, not the text that stands for them.
     package var secret: Secret
     /// The ladder's salt or key; empty where its rung has none.
     package var ladder: String

@@ -4,23 +4,16 @@ import Testing
 
 /// What tells names apart.
 @Suite struct EnumerationTests {
-    @Test func timesFallIntoTwo() {
-        var times: [String: Duration] = [:]
-        for number in 0..<6 {
-            times["unknown\(number)"] = .microseconds(300 + 40 * number)
-            times["known\(number)"] = .microseconds(20_000 + 900 * number)
-        }
-        // One was held up in all of its turns.
-        times["known3"] = .milliseconds(90)
-        let told = EnumerationTime.slower(times)
-        #expect(told.names == Set((0..<6).map { "known\($0)" }))
-        #expect(told.gap == .microseconds(20_000 - 500))
-    }
-
-    @Test func equalTimesDoNotTell() {
-        let times = Dictionary(uniqueKeysWithValues: (0..<12).map { ("name\($0)", Duration.microseconds(500)) })
-        #expect(EnumerationTime.slower(times).names.count != 6)
-        #expect(EnumerationTime.slower([:]).names.isEmpty)
+    @Test func whoIsLikeTheAttackersOwnAccountIsAMember() {
+        let names = ["slow", "slower", "quick", "held up"]
+        let times: [String: Duration] = [
+            "slow": .microseconds(18_000), "slower": .microseconds(90_000), "quick": .microseconds(400),
+            "held up": .microseconds(9_000),
+        ]
+        let (own, nobody) = (Duration.microseconds(20_000), Duration.microseconds(300))
+        #expect(EnumerationTime.members(among: names, times, own: own, nobody: nobody) == ["slow", "slower"])
+        // A server that is slow with those it does not know tells as much.
+        #expect(EnumerationTime.members(among: names, times, own: nobody, nobody: own) == ["quick", "held up"])
     }
 
     @Test func everythingAboutAnAnswerIsAFeature() {

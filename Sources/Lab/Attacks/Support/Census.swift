@@ -23,9 +23,11 @@ struct Census: Sendable {
     func isRight(_ suspects: Set<String>) -> Bool { suspects == members }
 
     /// For people, and once all is over.
-    func score(_ suspects: Set<String>) -> String {
-        let right = names.count { suspects.contains($0) == members.contains($0) }
-        return "\(right) of \(names.count) names right"
+    func score(_ suspects: Set<String>) -> String { "\(hits(suspects)) of \(names.count) names right" }
+
+    /// How many of the names were told right.
+    func hits(_ suspects: Set<String>) -> Int {
+        names.count { suspects.contains($0) == members.contains($0) }
     }
 
     /// Names of the same make and length that are nobody's: a name that says by itself what it is would prove nothing.

@@ -5,21 +5,31 @@ extension Stage {
     package func robbed(_ victim: any Victim, by exchanges: [RawExchange], key: AppKey? = nil) async throws -> String? {
         var tried: Set<String> = []
         for exchange in exchanges {
-            if let token = craft.token(in: exchange), tried.insert(token.token).inserted {
-                if let loot = try await moved(from: victim, with: token, key) { return "a token that was read \(loot)" }
-            }
+            guard let login = craft.login(in: exchange), tried.insert(login.value).inserted else { continue }
+            guard let request = craft.login(login, key: key) else { continue }
+            if let loot = try await moved(from: victim, signingInBy: request, key) { return loot }
         }
         for exchange in exchanges {
-            guard let login = craft.login(in: exchange), tried.insert(login.value).inserted else { continue }
-            // As it stands, or written anew with what was read of it.
-            for request in [craft.login(login, key: key), exchange.request].compactMap({ $0 }) {
-                let response = try await attack("signs in with what was read of a login", request)
-                guard let token = craft.token(from: response) else { continue }
-                if let loot = try await moved(from: victim, with: token, key) { return "a login that was read \(loot)" }
-                break
-            }
+            guard let token = craft.token(in: exchange), tried.insert(token.token).inserted else { continue }
+            if let loot = try await moved(from: victim, with: token, key) { return "a token that was read \(loot)" }
         }
         return nil
+    }
+
+    /// The same with whole logins, sent again as they stand. To be tried last: a login may end the session that was heard.
+    package func robbed(_ victim: any Victim, bySendingLoginsOf exchanges: [RawExchange]) async throws -> String? {
+        for exchange in exchanges where craft.login(in: exchange) != nil {
+            if let loot = try await moved(from: victim, signingInBy: exchange.request, nil) { return loot }
+        }
+        return nil
+    }
+
+    private func moved(
+        from victim: any Victim, signingInBy request: RawRequest, _ key: AppKey?
+    ) async throws -> String? {
+        let response = try await attack("signs in with what was read of a login", request)
+        guard let token = craft.token(from: response) else { return nil }
+        return try await moved(from: victim, with: token, key).map { "a login that was read \($0)" }
     }
 
     /// Moves money in the victim's name. In words what came of it; nil where nothing did.

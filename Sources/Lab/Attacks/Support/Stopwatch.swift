@@ -1,5 +1,3 @@
-import Glibc
-
 /// An answer, and how long it took.
 struct TimedAnswer: Sendable {
     var response: RawResponse
@@ -46,9 +44,4 @@ private final class OpenLine {
         let response = try reader.response(to: request.method).message
         return TimedAnswer(response: response, taken: ContinuousClock.now - began)
     }
-}
-
-/// The natural logarithm.
-enum Logarithm {
-    static func of(_ value: Double) -> Double { log(max(value, 1e-9)) }
 }

@@ -35,7 +35,7 @@ struct Tampering {
 
     let stage: Stage
     let victim: any Victim
-    private let shop: String
+    let shop: String
     /// What the victim may lose without its being the attacker's doing.
     private let ordered: Int
 

@@ -64,7 +64,7 @@ package struct MessageReader {
     }
 
     /// What came beyond the last message, and is no whole message.
-    package var left: [UInt8] { Array(buffer[place...]) }
+    package var left: [UInt8] { buffer }
 
     // MARK: Parts
 

@@ -34,6 +34,10 @@ struct FormMD5Craft: Craft {
         ladder.login(name: name, password: password, key: key).flatMap { accepted($0, key) }
     }
 
+    func logins(name: String, password: String, key: AppKey) -> [RawRequest] {
+        ladder.logins(name: name, password: password, key: key).compactMap { accepted($0, key) }
+    }
+
     func login(stored: CapturedLogin, key: AppKey) -> RawRequest? {
         ladder.login(stored: stored, key: key).flatMap { accepted($0, key) }
     }

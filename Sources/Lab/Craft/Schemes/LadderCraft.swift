@@ -20,6 +20,14 @@ struct LadderCraft: Craft {
         LadderCraft.value(of: password, on: rung, key).flatMap { request(CapturedLogin(name: name, value: $0)) }
     }
 
+    /// The last rung's server takes the minute before, too: where it takes each once, that one is still good.
+    func logins(name: String, password: String, key: AppKey) -> [RawRequest] {
+        (rung == .hmacMD5Time ? [0, 60] : [0]).compactMap { ago in
+            LadderCraft.value(of: password, on: rung, key, ago: ago)
+                .map { request(CapturedLogin(name: name, value: $0)) }
+        }
+    }
+
     /// Of the last rung, which sends something else each minute, what is kept is one step before that.
     func login(stored: CapturedLogin, key: AppKey) -> RawRequest? {
         guard rung == .hmacMD5Time else { return request(stored) }
@@ -49,16 +57,17 @@ struct LadderCraft: Craft {
         return request
     }
 
-    /// What an app of that rung sends now.
-    static func value(of password: String, on rung: Rung, _ key: AppKey) -> String? {
+    /// What an app of that rung sends now, or sent so many seconds `ago`.
+    static func value(of password: String, on rung: Rung, _ key: AppKey, ago: Int64 = 0) -> String? {
         let password = Secret(copying: Array(password.utf8).span)
         guard let kept = try? LoginLadder.kept(password, on: rung, settings(key)) else { return nil }
-        return sent(kept, on: rung, key)
+        return sent(kept, on: rung, key, ago: ago)
     }
 
     /// What an app sends now for what a server of the field keeps.
-    private static func sent(_ kept: Secret, on rung: Rung, _ key: AppKey) -> String? {
-        guard let sent = try? LoginLadder.sent(kept, on: rung, settings(key), at: Int64(time(nil))) else { return nil }
+    private static func sent(_ kept: Secret, on rung: Rung, _ key: AppKey, ago: Int64 = 0) -> String? {
+        let then = Int64(time(nil)) - ago
+        guard let sent = try? LoginLadder.sent(kept, on: rung, settings(key), at: then) else { return nil }
         return sent.withExposedBytes { $0.text }
     }
 

@@ -145,7 +145,7 @@ package final class GatewayServer: StagedServer {
 
     private func launch(on port: UInt16) async throws(StageFault) -> (ChildProcess, UInt16) {
         let (plan, errors) = (plan, "\(plan.folder)/complaints-\(port)")
-        let words = self.words(port)
+        let words = self.words(port == 0 ? try Ports.free() : port)
         return try await Blocking.run { () throws(StageFault) in
             Files.remove(errors)
             let process = try plan.binary.start(words, errors: errors)
