@@ -36,9 +36,6 @@
     }
 
     extension [BrokenFinding] {
-        /// Whether the lab can see every fault that it looked for.
-        package var areAllCaught: Bool { !isEmpty && allSatisfy { $0.verdict == .caught } }
-
         /// For people: fault, caught by, how.
         package var text: String {
             let width = map(\.server.fault.count).max() ?? 0
