@@ -3,12 +3,22 @@
 import html.parser
 import json
 import re
+import shutil
+import subprocess
 
 import pytest
-from gateway import run
+from gateway import ROOT, run
 
 ROW, ATTACK = "md5", "replay-at-once"
 LETTERS = {"H", "F", "–"}
+
+
+def can_capture():
+    """Whether tshark may listen on the loopback interface here."""
+    if not shutil.which("tshark"):
+        return False
+    tried = subprocess.run(["tshark", "-i", "lo", "-a", "duration:0"], capture_output=True, timeout=30, check=False)
+    return tried.returncode == 0
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +126,7 @@ def test_what_there_is():
     (["--scheme", "md55"], "did you mean `md5`?"), (["--attack", "tampr"], "did you mean `tamper`?"),
     (["--scheme", "nothing"], "countersign-no-tls"), (["--jobs", "0"], "--jobs"),
     (["--expect", "/nonexistent"], "/nonexistent"), (["--html", "/nonexistent/page.html"], "cannot be written"),
-    (["--scheme"], "expected S"), (["md5"], "more than was expected"),
+    (["--with", "wireshark"], "mitmproxy=PATH"), (["--broken", "--scheme", "md5"], "--scheme"), (["--scheme"], "expected S"), (["md5"], "more than was expected"),
 ])
 def test_used_wrongly(options, said):
     done = run("lab", *options)
@@ -125,9 +135,38 @@ def test_used_wrongly(options, said):
     assert done.out == ""
 
 
+def test_other_peoples_tools_have_to_be_there():
+    done = run("lab", "--scheme", ROW, "--attack", "mitm", "--with", "mitmproxy=/nonexistent")
+    assert done.returncode == 3
+    assert "/nonexistent" in done.err
+
+
+@pytest.mark.skipif(not can_capture(), reason="tshark is not there, or may not capture")
+@pytest.mark.parametrize(("row", "letter"), [("md5", "F"), ("tokens-pinned", "H")])
+def test_tshark_hears_the_same(row, letter):
+    """On a row without TLS and on one with it."""
+    done = run("lab", "--scheme", row, "--attack", "eavesdrop", "--with", "tshark", "--json", timeout=120)
+    cell = json.loads(done.out)["rows"][0]["cells"]["eavesdrop"]
+    assert cell["verdict"] == letter, cell["how"]
+    assert cell["steps"][0]["did"] == "listens with tshark"
+    assert done.returncode == 0
+
+
+MITMDUMP = ROOT / ".build/mitmproxy/bin/mitmdump"
+
+
+@pytest.mark.skipif(not MITMDUMP.exists(), reason="mitmproxy is not there")
+@pytest.mark.parametrize(("row", "letter"), [("tokens-tls", "F"), ("countersign", "H")])
+def test_mitmproxy_in_the_middle_ends_the_same(row, letter):
+    """Where the device trusts its authority, and where the app has pinned another."""
+    done = run("lab", "--scheme", row, "--attack", "mitm", "--with", f"mitmproxy={MITMDUMP}", "--json", timeout=120)
+    cell = json.loads(done.out)["rows"][0]["cells"]["mitm"]
+    assert cell["verdict"] == letter, cell["how"]
+    assert done.returncode == 0
+
+
 def test_the_expected_matrix_is_whole():
-    """Every row and attack is expected to end in some way, and ours in none but one."""
-    from gateway import ROOT
+    """Each row and attack is expected to end in some way; ours never fall, and every old server does somewhere."""
     expected = json.loads((ROOT / "Vectors/lab/matrix.json").read_text())
     listed = json.loads(run("lab", "--list", "--json").out)
     attacks = {attack["name"] for attack in listed["attacks"]}
