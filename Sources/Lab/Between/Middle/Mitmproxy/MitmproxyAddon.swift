@@ -6,15 +6,15 @@ enum MitmproxyAddon {
     /// For mitmproxy 11, in Python. A question is a line, then HTTP; an answer is a request to be forwarded, or a response to be given, or
     /// nothing, which cuts the connection.
     static let script = """
-        import asyncio
-        import os
+        from asyncio import IncompleteReadError, open_connection
+        from os import environ
 
         from mitmproxy import ctx, http
         from mitmproxy.net.http import http1
 
 
         async def tell(line, message=b""):
-            reader, writer = await asyncio.open_connection("127.0.0.1", int(os.environ["\(portVariable)"]))
+            reader, writer = await open_connection("127.0.0.1", int(environ["\(portVariable)"]))
             writer.write(line.encode() + b"\\n" + message)
             await writer.drain()
             return reader, writer
@@ -63,7 +63,7 @@ enum MitmproxyAddon {
                 reader, writer = flow.metadata["lab"]
                 try:
                     answer = await read(reader)
-                except (asyncio.IncompleteReadError, ConnectionError):
+                except (IncompleteReadError, ConnectionError):
                     flow.metadata.pop("lab")
                     flow.kill()
                     return
