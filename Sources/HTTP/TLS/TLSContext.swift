@@ -11,9 +11,11 @@ package final class TLSContext: @unchecked Sendable {
         try self.init(listening: TLSContext.make(TLS_server_method()), certificate, key)
     }
 
-    /// For the lab's imitation of an old server, and for nothing else: TLS 1.2, by preference with the premaster secret under the certificate's RSA key, so
-    /// that whoever has that key one day reads what was recorded before. Source: RFC 5246 §7.4.7.1.
-    package convenience init(preferringRSAKeyExchangeWithoutForwardSecrecy certificate: String, key: String) throws(HTTPFault) {
+    /// For the lab's imitation of an old server, and for nothing else: TLS 1.2, by preference with the premaster secret under the
+    /// certificate's RSA key, so that whoever has that key one day reads what was recorded before. Source: RFC 5246 §7.4.7.1.
+    package convenience init(
+        preferringRSAKeyExchangeWithoutForwardSecrecy certificate: String, key: String
+    ) throws(HTTPFault) {
         let context = try TLSContext.make(TLS_server_method())
         cs_ssl_ctx_set_max_proto(context, TLS1_2_VERSION)
         SSL_CTX_set_cipher_list(context, "AES128-GCM-SHA256:ECDHE+AESGCM")

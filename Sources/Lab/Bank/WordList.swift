@@ -27,7 +27,8 @@ package struct WordList: Sendable {
     /// 40 beginnings by 10 endings.
     private static let stems = beginnings.flatMap { beginning in endings.map { beginning + $0 } }
     private static let beginnings = [
-        "an", "be", "ca", "da", "el", "fa", "ga", "ha", "is", "jo", "ka", "la", "ma", "na", "ol", "pa", "ra", "sa", "ta",
+        "an", "be", "ca", "da", "el", "fa", "ga", "ha", "is", "jo", "ka", "la", "ma", "na", "ol", "pa", "ra", "sa",
+        "ta",
         "va", "bri", "chri", "dra", "flo", "gre", "kri", "mar", "nor", "pau", "ste", "sun", "star", "moon", "blue",
         "red", "tiger", "dragon", "summer", "winter", "coffee",
     ]

@@ -35,9 +35,12 @@
             BrokenServer("epoch-unchecked", "roots from before a refresh are good for ever", on: open, "old-root"),
             BrokenServer("body-unverified", "the digest is not compared with the body", on: open, "tamper-body"),
             BrokenServer("token-is-bearer", "a session's token is enough", on: open, "stolen-token"),
-            BrokenServer("unknown-account-fast", "unknown names are answered at once", on: "message-signatures-password", "enumeration-time"),
             BrokenServer(
-                "unknown-account-told", "unknown names are answered otherwise", on: "message-signatures-password", "enumeration-content"),
+                "unknown-account-fast", "unknown names are answered at once", on: "message-signatures-password",
+                "enumeration-time"),
+            BrokenServer(
+                "unknown-account-told", "unknown names are answered otherwise", on: "message-signatures-password",
+                "enumeration-content"),
             BrokenServer("guesses-unlimited", "guesses are not counted", on: open, "login-storm"),
             BrokenServer("retired-accepted", "a retired version is let in", on: open, "retired-version"),
             BrokenServer(

@@ -3,11 +3,7 @@ import CountersignSeal
 import CountersignTestKit
 import CountersignWire
 
-#if canImport(FoundationEssentials)
-    import FoundationEssentials
-#else
-    import Foundation
-#endif
+import FoundationEssentials
 
 /// Sets the stage for a row, and strikes it: the one place that knows which parts go together.
 struct StageSet {
@@ -86,16 +82,22 @@ struct StageSet {
         let made = try JSONDecoder().decode(MadeRelease.self, from: Data(printed))
         // What signs is what the text stands for.
         guard let secret = Base64.decode(made.secret, .url) else { throw StageFault("release add: not base64url") }
-        key = AppKey(id: made.key_id, secret: Secret(copying: secret.span), ladder: "")
+        key = AppKey(id: made.id, secret: Secret(copying: secret.span), ladder: "")
         return try ReleaseKey(
-            id: made.key_id, secret: made.secret, authorityKey: made.authority_key, app: Setting.app)
+            id: made.id, secret: made.secret, authorityKey: made.authorityKey, app: Setting.app)
     }
 
     /// What `release add --json` prints.
     private struct MadeRelease: Decodable {
-        var key_id: String
+        var id: String
         var secret: String
-        var authority_key: String
+        var authorityKey: String
+
+        enum CodingKeys: String, CodingKey {
+            case id = "key_id"
+            case secret
+            case authorityKey = "authority_key"
+        }
     }
 
     private static func enrolling(_ gateway: GatewayServer, _ setup: GatewaySetup, _ bank: Bank) -> Cast.Enrolling {

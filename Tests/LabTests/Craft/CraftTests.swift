@@ -8,7 +8,9 @@ import Testing
 @Suite struct CraftTests {
     private let destination = Destination(
         authority: "bank.test:80", transport: .plain, platform: "ios", version: "2.0")
-    private let key = AppKey(id: "app", secret: Secret(copying: Array("a2V5IG9mIHRoZSBhcHAsIDMyIGJ5dGVzIGxvbmcgLi4".utf8).span), ladder: "pepper")
+    private let key = AppKey(
+        id: "app", secret: Secret(copying: Array("a2V5IG9mIHRoZSBhcHAsIDMyIGJ5dGVzIGxvbmcgLi4".utf8).span),
+        ladder: "pepper")
 
     private func craft(_ name: String) throws -> any Craft {
         let row = try #require(RowCatalogue.all.first { $0.name.description == name })
