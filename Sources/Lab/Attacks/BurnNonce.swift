@@ -2,8 +2,10 @@
 struct BurnNonce: Attack {
     let name: AttackName = "burn-nonce"
     let column = Column.replay
-    let sentence =
-        "Sends a forged copy of the victim's request ahead of it, so that the genuine one would count as seen already."
+    let sentence = """
+        Sends a forged copy of the victim's request ahead of it, so that the genuine one would count as seen \
+        already.
+        """
 
     func exemption(of row: RowProfile) -> String? {
         switch (row.server, row.scheme) {

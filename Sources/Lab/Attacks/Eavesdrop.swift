@@ -3,8 +3,10 @@
 struct Eavesdrop: Attack {
     let name: AttackName = "eavesdrop"
     let column = Column.eavesdrop
-    let sentence =
-        "Listens while the victim signs in, looks at his balance and pays, then uses what was heard, a login, a token, or a whole request, to move his money."
+    let sentence = """
+        Listens while the victim signs in, looks at his balance and pays, then uses what was heard, a login, a \
+        token, or a whole request, to move his money.
+        """
 
     func exemption(of row: RowProfile) -> String? { nil }
 

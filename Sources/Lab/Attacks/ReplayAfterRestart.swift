@@ -2,8 +2,10 @@
 struct ReplayAfterRestart: Attack {
     let name: AttackName = "replay-after-restart"
     let column = Column.replay
-    let sentence =
-        "Waits until the server was killed and has come back, then sends a transfer again that the victim made before."
+    let sentence = """
+        Waits until the server was killed and has come back, then sends a transfer again that the victim made \
+        before.
+        """
 
     func exemption(of row: RowProfile) -> String? { nil }
 

@@ -2,8 +2,10 @@
 struct ReplayAtOnce: Attack {
     let name: AttackName = "replay-at-once"
     let column = Column.replay
-    let sentence =
-        "Sends a transfer that the victim has made once more, at once; and eight copies at the same moment of one that has not arrived yet."
+    let sentence = """
+        Sends a transfer that the victim has made once more, at once; and eight copies at the same moment of one \
+        that has not arrived yet.
+        """
 
     func exemption(of row: RowProfile) -> String? { nil }
 

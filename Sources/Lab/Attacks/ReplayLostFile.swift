@@ -2,7 +2,9 @@
 struct ReplayLostFile: Attack {
     let name: AttackName = "replay-lost-file"
     let column = Column.replay
-    let sentence = "Sends a transfer again after the server has lost the file of requests that it has seen."
+    let sentence = """
+        Sends a transfer again after the server has lost the file of requests that it has seen.
+        """
 
     func exemption(of row: RowProfile) -> String? {
         row.server == .gateway ? nil : "such a server keeps no file of requests that it has seen"

@@ -2,8 +2,10 @@
 struct TamperAmbiguity: Attack {
     let name: AttackName = "tamper-ambiguity"
     let column = Column.tamper
-    let sentence =
-        "Changes a transfer by what its scheme reads in two ways: & in values, names twice or in other letters, what stands behind a NUL, an MD5 carried on, parts that nothing signs."
+    let sentence = """
+        Changes a transfer by what its scheme reads in two ways: & in values, names twice or in other letters, \
+        what stands behind a NUL, an MD5 carried on, parts that nothing signs.
+        """
 
     func exemption(of row: RowProfile) -> String? {
         switch (row.scheme, row.server) {

@@ -5,8 +5,10 @@ import CountersignWire
 struct TamperBody: Attack {
     let name: AttackName = "tamper-body"
     let column = Column.tamper
-    let sentence =
-        "Changes the payee in the body of the victim's transfer: with every digest as it was, with digests that fit, and with none."
+    let sentence = """
+        Changes the payee in the body of the victim's transfer: with every digest as it was, with digests that \
+        fit, and with none.
+        """
 
     func exemption(of row: RowProfile) -> String? { nil }
 

@@ -2,8 +2,10 @@
 struct TamperHeader: Attack {
     let name: AttackName = "tamper-header"
     let column = Column.tamper
-    let sentence =
-        "Adds fields to a signed request: whose account it is about, as gateways tell backends; another type for its body; another's session beside the genuine one."
+    let sentence = """
+        Adds fields to a signed request: whose account it is about, as gateways tell backends; another type for \
+        its body; another's session beside the genuine one.
+        """
 
     func exemption(of row: RowProfile) -> String? { nil }
 

@@ -2,8 +2,10 @@
 struct TamperHost: Attack {
     let name: AttackName = "tamper-host"
     let column = Column.tamper
-    let sentence =
-        "Leads the app to a host of the attacker's, and passes its requests on to the server as they are: is what was meant for one host taken at another?"
+    let sentence = """
+        Leads the app to a host of the attacker's, and passes its requests on to the server as they are: is what \
+        was meant for one host taken at another?
+        """
 
     func exemption(of row: RowProfile) -> String? { nil }
 

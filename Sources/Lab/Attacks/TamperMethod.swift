@@ -2,8 +2,10 @@
 struct TamperMethod: Attack {
     let name: AttackName = "tamper-method"
     let column = Column.tamper
-    let sentence =
-        "Sends the victim's transfer by another method than the app did: as a GET, with its parameters in the query, and as a PUT."
+    let sentence = """
+        Sends the victim's transfer by another method than the app did: as a GET, with its parameters in the \
+        query, and as a PUT.
+        """
 
     func exemption(of row: RowProfile) -> String? { nil }
 

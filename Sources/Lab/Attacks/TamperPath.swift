@@ -2,8 +2,10 @@
 struct TamperPath: Attack {
     let name: AttackName = "tamper-path"
     let column = Column.tamper
-    let sentence =
-        "Sends the victim's request to another path: a transfer to where the card number is told, a look at the balance to where money is moved; also by fields that proxies take paths from."
+    let sentence = """
+        Sends the victim's request to another path: a transfer to where the card number is told, a look at the \
+        balance to where money is moved; also by fields that proxies take paths from.
+        """
 
     func exemption(of row: RowProfile) -> String? { nil }
 

@@ -2,8 +2,10 @@
 struct TamperQuery: Attack {
     let name: AttackName = "tamper-query"
     let column = Column.tamper
-    let sentence =
-        "Adds parameters to the query of the victim's transfer, changes those that are there, and moves the body's to it, with the thief as the payee."
+    let sentence = """
+        Adds parameters to the query of the victim's transfer, changes those that are there, and moves the \
+        body's to it, with the thief as the payee.
+        """
 
     func exemption(of row: RowProfile) -> String? { nil }
 
