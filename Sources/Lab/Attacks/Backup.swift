@@ -21,6 +21,9 @@ struct Backup: Attack {
         if let place = try await signIn(with: loot, as: victim, on: stage) {
             return .succeeded("what lies in `\(place)` signs in on another device, and moves money")
         }
+        if let place = try await TypedLoot(loot, as: victim, on: stage).place {
+            return .succeeded("what lies in `\(place)` is the password, and moves money from another device")
+        }
         let (place, tries) = try await useTokens(of: loot, as: victim, on: stage)
         if let place {
             return .succeeded("a token that lies in `\(place)` is taken from another device, and moves money")

@@ -20,6 +20,9 @@ struct DatabaseSignIn: Attack {
             .attacker, "copies the database, and finds the victim's name in it",
             showing: loot.records.prefix(6).map(\.shown).joined(separator: "\n"))
         if let found = try await signIn(with: loot, as: victim, on: stage) { return .succeeded(found) }
+        if let place = try await TypedLoot(loot, as: victim, on: stage).place {
+            return .succeeded("what stands beside the name in `\(place)` is the password, and moves money")
+        }
         if let found = try await guess(loot, as: victim, on: stage) { return .succeeded(found) }
         return .failed("nothing that stands there signs in, and nothing of it can be tested against a word list")
     }
