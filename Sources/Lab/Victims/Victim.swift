@@ -28,7 +28,7 @@ extension Victim {
 }
 
 /// Why the app could not do it: what its user sees.
-package enum VictimProblem: Error, Sendable, Equatable {
+package enum VictimProblem: Error, Sendable, Equatable, CustomStringConvertible {
     /// Who answered is not taken for the server; not a byte of the request was sent.
     case serverNotTrusted(String)
     /// The server said no, with its code.
@@ -39,4 +39,14 @@ package enum VictimProblem: Error, Sendable, Equatable {
     case signedOut(String)
     /// The scheme has no such thing.
     case notOfThisScheme
+
+    package var description: String {
+        switch self {
+        case .serverNotTrusted(let why): "the server is not trusted: \(why)"
+        case .refused(let code): "refused: \(code)"
+        case .noAnswer(let why): "no answer: \(why)"
+        case .signedOut(let why): "signed out: \(why)"
+        case .notOfThisScheme: "the scheme has no such thing"
+        }
+    }
 }
