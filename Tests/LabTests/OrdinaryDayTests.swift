@@ -4,7 +4,7 @@ import Testing
 
 /// Nobody attacks: each row's app does what it does every day, at each row's server. Without this, a dead server would look safe.
 @Suite struct OrdinaryDayTests {
-    @Test(arguments: RowCatalogue.all.filter { $0.server == .gateway })
+    @Test(arguments: RowCatalogue.all)
     func moneyIsSentAndSeen(_ row: RowProfile) async throws {
         let folder = try Files.makeTemporaryFolder("countersign-lab-test")
         defer { Files.removeFolder(folder) }
@@ -24,8 +24,7 @@ import Testing
 }
 
 /// Beside the tests in the same build.
-private let binary: String = {
-    var path = #filePath.split(separator: "/").dropLast(3).joined(separator: "/")
-    path = "/" + path + "/.build/debug/countersign"
-    return path
+private let binary: String? = {
+    guard let tests = try? Binary().path, let end = tests.lastIndex(of: "/") else { return nil }
+    return tests[..<end] + "/countersign"
 }()

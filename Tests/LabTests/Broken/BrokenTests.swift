@@ -42,7 +42,7 @@
             ]
             let lines = findings.text.split(separator: "\n")
             #expect(lines[0].hasPrefix("✓ nonce-unchecked "))
-            #expect(lines[0].hasSuffix("replay-at-once on countersign-no-tls: money moved"))
+            #expect(lines[0].hasSuffix("replay-at-once on \(BrokenServer.all[0].row): money moved"))
             #expect(lines[1].hasPrefix("✗ nonce-before-signature "))
             #expect(lines.last == "1 of 2 broken servers caught")
             let document = try JSONReader.read(Array(findings.json.text.utf8))
