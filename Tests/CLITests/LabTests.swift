@@ -37,14 +37,18 @@ import Testing
 
     @Test func toolsAreNamed() throws {
         #expect(try LabRequest.tools(Self.parsed([])) == LabTools())
-        let tools = try LabRequest.tools(Self.parsed(["--with", "tshark,mitmproxy=/opt/bin/mitmdump"]))
-        #expect((tools.capture, tools.middle) == (.tshark, .mitmproxy("/opt/bin/mitmdump")))
+        #expect(try LabRequest.tools(Self.parsed(["--with", "mitmproxy=/bin/sh"])).middle == .mitmproxy("/bin/sh"))
         for words in [["--with", "wireshark"], ["--with", "tshark,"], ["--with", "mitmproxy="]] {
             let arguments = try Self.parsed(words)
             let fault = #expect(throws: Fault.self) { try LabRequest.tools(arguments) }
             #expect(fault?.kind == .usage)
         }
-        #expect(throws: StageFault.self) { try LabTools(["mitmproxy"], path: "/nowhere:/tmp") }
+        for word in ["mitmproxy", "tshark"] {
+            #expect(throws: LabTools.Problem.self) { try LabTools([word], path: "/nowhere:/proc") }
+        }
+        let arguments = try Self.parsed(["--with", "mitmproxy=/nowhere"])
+        let missing = #expect(throws: Fault.self) { try LabRequest.tools(arguments) }
+        #expect(missing?.kind == .unreachable)
     }
 
     @Test func progressSaysWhatIsAtWork() {

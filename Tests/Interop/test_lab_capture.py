@@ -1,12 +1,20 @@
 """The lab with other people's eyes and hands: tshark listens on the interface, mitmproxy stands in the middle."""
 
 import json
-import pathlib
+import subprocess
 
+import needs
 import pytest
 from gateway import ROOT, run
 
 MITMDUMP = ROOT / ".build/mitmproxy/bin/mitmdump"
+
+
+def can_capture() -> bool:
+    """Whether tshark may listen on the loopback interface here: a right that no package brings."""
+    if needs.missing("tshark"):
+        return True
+    return subprocess.run(["tshark", "-i", "lo", "-a", "duration:0"], capture_output=True, timeout=30, check=False).returncode == 0
 
 
 def cells(attack: str, tool: str, *rows: str) -> dict:
@@ -19,6 +27,8 @@ def story(cell: dict) -> str:
     return "\n".join(f"{step['did']}\n{step['shown'] or ''}" for step in cell["steps"])
 
 
+@needs.programs("tshark")
+@needs.machine(can_capture(), "the right to capture on lo")
 def test_tshark_reads_plain_http_and_no_tls():
     found = cells("eavesdrop", "tshark", "md5", "countersign", "countersign-no-tls")
     assert all("listens with tshark" in story(cell) for cell in found.values())
@@ -31,20 +41,13 @@ def test_tshark_reads_plain_http_and_no_tls():
     assert "→ POST /countersign/v1/login/start HTTP/1.1" in story(found["countersign-no-tls"])
 
 
+@needs.programs(str(MITMDUMP))
 def test_mitmproxy_robs_who_trusts_its_authority_and_nobody_else():
     found = cells("mitm", f"mitmproxy={MITMDUMP}", "md5+gateway", "countersign")
     assert all("stands in the middle with mitmproxy" in story(cell) for cell in found.values())
     assert found["md5+gateway"]["verdict"] == "F"
     assert found["countersign"]["verdict"] == "H"
     assert "refuses the attacker's certificate" in found["countersign"]["how"]
-
-
-def test_a_tool_that_is_not_there_is_an_error_and_no_verdict(tmp_path: pathlib.Path):
-    done = run("lab", "--scheme", "countersign", "--attack", "mitm", "--with", f"mitmproxy={tmp_path / 'mitmdump'}", "--json",
-               timeout=60)
-    assert done.returncode == 1
-    cell = json.loads(done.out)["rows"][0]["cells"]["mitm"]
-    assert "verdict" not in cell or cell["verdict"] not in {"H", "F"}
 
 
 @pytest.mark.parametrize("word", ["wireshark", "tshark,", "mitmproxy="])

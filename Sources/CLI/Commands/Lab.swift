@@ -49,6 +49,7 @@ extension Command {
     private static func staged(_ selection: Selection, _ run: Invocation) throws(Fault) -> LabReport {
         let settings = try LabRequest.settings(run)
         Interruption.arm()
+        defer { Interruption.endWhatIsLeft() }
         let lab = Lab(settings: settings)
         let line = LabProgressLine(run.console)
         let (began, clock) = (run.now, SystemMonotonicClock())

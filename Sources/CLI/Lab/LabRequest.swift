@@ -54,10 +54,13 @@ struct LabRequest {
 
     /// With what attackers listen and interpose.
     static func tools(_ arguments: Arguments) throws(Fault) -> LabTools {
-        do throws(StageFault) {
+        do throws(LabTools.Problem) {
             return try LabTools(arguments.values("with"), path: getenv("PATH").map { String(cString: $0) } ?? "")
         } catch {
-            throw Fault(.usage, "--with: \(error)")
+            switch error {
+            case .unknown(let what): throw Fault(.usage, "--with: \(what)")
+            case .missing(let what): throw Fault(.unreachable, "--with: \(what)")
+            }
         }
     }
 

@@ -8,6 +8,7 @@ struct EnumerationContent: Attack {
     func exemption(of row: RowProfile) -> String? { row.hasPasswords ? nil : "nobody signs in" }
 
     func run(on stage: Stage) async throws -> Outcome {
+        try await stage.seeThatItWorks(stage.newVictim())
         try await stage.proveForgery()
         let census = try await Census(of: 12, on: stage)
         let probe = LoginProbe(stage: stage)

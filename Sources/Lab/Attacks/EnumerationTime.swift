@@ -15,6 +15,7 @@ struct EnumerationTime: Attack {
     /// Twice, with other names each time: by chance all are right once in some ten million runs. A round that nearly came about on a
     /// machine that has other things to do is tried again.
     func run(on stage: Stage) async throws -> Outcome {
+        try await stage.seeThatItWorks(stage.newVictim())
         try await stage.proveForgery()
         var right = 0
         for round in 1...4 {

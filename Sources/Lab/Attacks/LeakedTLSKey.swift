@@ -23,6 +23,7 @@ package struct LeakedTLSKey: Attack {
         stage.note(.attacker, "gets the key of the server's certificate, later")
         let key = try LeakedKey(pem: pem)
         var reasons: Set<String> = []
+        var isTried = false
         for conversation in recording.conversations {
             switch key.read(conversation) {
             case .success(let opened):
@@ -31,10 +32,14 @@ package struct LeakedTLSKey: Attack {
                     return .succeeded("the key decrypts what was recorded: \(how)")
                 }
                 reasons.insert("what was decrypted holds nothing that opens a session")
-            case .failure(let problem): reasons.insert("\(problem)")
+                isTried = true
+            case .failure(let problem):
+                if case .needsEphemeralKey = problem { isTried = true }
+                reasons.insert("\(problem)")
             }
         }
         let why = reasons.sorted().joined(separator: "; ")
+        guard isTried else { throw StageFault("the key was tried on nothing: \(why)") }
         stage.note(.attacker, "reads nothing: \(why)")
         return .failed("the key opens nothing of \(recording.conversations.count) recorded connections: \(why)")
     }

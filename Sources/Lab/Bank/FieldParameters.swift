@@ -21,9 +21,10 @@ package struct FieldParameters: Sendable {
     /// As C's `atoi` and PHP's `intval` read it: the digits at the beginning, whatever follows. Zero where there are none.
     package func number(_ name: String) -> Int { FieldParameters.leadingNumber(self[name] ?? "") }
 
+    /// As `intval` reads, of 15 digits at most: whoever reckons with it must not overflow.
     package static func leadingNumber(_ text: String) -> Int {
         let isNegative = text.hasPrefix("-")
-        let digits = text.drop { $0 == "-" }.prefix { $0.isASCII && $0.isNumber }
+        let digits = text.drop { $0 == "-" }.prefix { $0.isASCII && $0.isNumber }.prefix(15)
         return (Int(digits) ?? 0) * (isNegative ? -1 : 1)
     }
 

@@ -21,24 +21,39 @@ package struct LabTools: Sendable, Equatable {
 
     package init() {}
 
-    /// As somebody named them: `tshark`, `mitmproxy`, `mitmproxy=PATH`; several with commas, too. Without a path `mitmdump` is looked for in
+    /// What is wrong with the tools that somebody named.
+    package enum Problem: Error, Sendable, Equatable {
+        /// There is no such word.
+        case unknown(String)
+        /// The program is not there, or may not be run.
+        case missing(String)
+    }
+
+    /// As somebody named them: `tshark`, `mitmproxy`, `mitmproxy=PATH`; several with commas, too. Without a path programs are looked for in
     /// the folders of `path`, as a shell does.
-    package init(_ words: [String], path: String) throws(StageFault) {
+    package init(_ words: [String], path: String) throws(Problem) {
         for word in words.flatMap({ $0.split(separator: ",", omittingEmptySubsequences: false) }) {
             if word == "tshark" {
+                _ = try LabTools.find("tshark", in: path)
                 capture = .tshark
             } else if word == "mitmproxy" {
-                let places = path.split(separator: ":").map { "\($0)/mitmdump" }
-                guard let place = places.first(where: { access($0, X_OK) == 0 }) else {
-                    throw StageFault("no `mitmdump` in PATH; say where it is with mitmproxy=PATH")
-                }
-                middle = .mitmproxy(place)
+                middle = .mitmproxy(try LabTools.find("mitmdump", in: path))
             } else if word.hasPrefix("mitmproxy="), word.count > "mitmproxy=".count {
-                middle = .mitmproxy(String(word.dropFirst("mitmproxy=".count)))
+                let place = String(word.dropFirst("mitmproxy=".count))
+                guard access(place, X_OK) == 0 else { throw .missing("\(place) is no program that can be run") }
+                middle = .mitmproxy(place)
             } else {
-                throw StageFault("`\(word)`: expected tshark, mitmproxy or mitmproxy=PATH")
+                throw .unknown("`\(word)`: expected tshark, mitmproxy or mitmproxy=PATH")
             }
         }
+    }
+
+    private static func find(_ program: String, in path: String) throws(Problem) -> String {
+        let places = path.split(separator: ":").map { "\($0)/\(program)" }
+        guard let place = places.first(where: { access($0, X_OK) == 0 }) else {
+            throw .missing("no `\(program)` in PATH")
+        }
+        return place
     }
 }
 

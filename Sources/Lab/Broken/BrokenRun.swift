@@ -2,7 +2,7 @@
     /// Has every fault of our own server attacked, and the same attack fail where the fault is not.
     package struct BrokenRun: Sendable {
         private let settings: LabSettings
-        private let servers: [BrokenServer]
+        package let servers: [BrokenServer]
 
         /// `settings` without faults.
         package init(settings: LabSettings, servers: [BrokenServer] = BrokenServer.all) {

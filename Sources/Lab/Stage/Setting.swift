@@ -1,4 +1,4 @@
-/// Names, keys and certificates of a run: drawn anew each time, so that nothing can be known beforehand.
+/// What is the same in every run. Keys, certificates and passwords are drawn anew each time.
 package enum Setting {
     /// The host that apps call.
     package static let host = "bank.test"

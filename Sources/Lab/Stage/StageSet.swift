@@ -77,7 +77,9 @@ struct StageSet {
         try await gateway.operate(["app", "add", Setting.app], typing: "")
         try await gateway.operate(["app", "policy", Setting.app] + setup.policy.flatMap { ["--set", $0] })
         let version = ["--platform", Setting.platform, "--version", Setting.version, "--json"]
-        let printed = try await gateway.operate(["release", "add", Setting.app] + version + setup.release)
+        let printed = try await gateway.operate(
+            ["release", "add", Setting.app] + version + setup.release,
+            typing: setup.release.isEmpty ? "" : setup.key.secret.withExposedBytes { $0.text })
         guard setup.row.scheme == .countersign || setup.row.scheme == .messageSignaturesWithPassword else { return nil }
         let made = try JSONDecoder().decode(MadeRelease.self, from: Data(printed))
         // What signs is what the text stands for.

@@ -35,6 +35,18 @@
             #expect(BrokenServer.all.count >= 12)
         }
 
+        /// One that succeeds nowhere may be one that cannot.
+        @Test func everyAttackBreaksARowOrABrokenServer() throws {
+            let path = "/" + #filePath.split(separator: "/").dropLast(4).joined(separator: "/")
+            let expected = try JSONReader.read(Files.read("\(path)/Vectors/lab/matrix.json"))
+            let rows = try #require(expected.root["rows"]?.elements)
+            for attack in AttackCatalogue.all {
+                let falls = rows.contains { $0["cells"]?[attack.name.description]?["verdict"]?.string == "F" }
+                #expect(
+                    falls || BrokenServer.all.contains { $0.attack == attack.name }, "\(attack.name) breaks nothing")
+            }
+        }
+
         @Test func theTableSaysWhatCaughtEachAndTheDocumentTheSame() throws {
             let findings = [
                 BrokenFinding(BrokenServer.all[0], broken: BrokenTests.fell, whole: BrokenTests.held),

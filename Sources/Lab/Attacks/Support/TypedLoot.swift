@@ -18,8 +18,7 @@ struct TypedLoot {
                 guard tries < TypedLoot.mostTries else { return }
                 tries += 1
                 guard case .right(let entry) = try await Guess.make(text, at: victim.name, stage) else { continue }
-                let order = Order(payer: victim.name, payee: stage.thief, amount: 7)
-                guard try await entry.pays(order, stage) else { continue }
+                guard try await entry.pays(stage.order(from: victim), stage) else { continue }
                 place = record.place
                 return
             }

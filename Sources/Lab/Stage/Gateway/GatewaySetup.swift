@@ -21,7 +21,7 @@ struct GatewaySetup: Sendable {
         }
     }
 
-    /// The words of `release add` that bring along the key which the app has already; empty where ours makes one.
+    /// The words of `release add` that bring along the key which the app has already, whose secret is typed; empty where ours makes one.
     var release: [String] {
         switch row.scheme {
         case .ladder, .tokens, .formMD5: imported("form-md5")
@@ -42,6 +42,6 @@ struct GatewaySetup: Sendable {
     }
 
     private func imported(_ scheme: String) -> [String] {
-        ["--scheme", scheme, "--key-id", key.id, "--secret", key.secret.withExposedBytes { $0.text }]
+        ["--scheme", scheme, "--key-id", key.id, "--secret-stdin"]
     }
 }

@@ -25,7 +25,8 @@ package struct Binary: Sendable {
             let status = process.wait()
             guard status == 0 else {
                 let said = (try? Files.read(errors)).map { String(decoding: $0.suffix(400), as: UTF8.self) }
-                throw StageFault("countersign \(words.joined(separator: " ")): exit \(status): \(said ?? "")")
+                // The rest of the words may be secrets.
+                throw StageFault("countersign \(words.prefix(2).joined(separator: " ")): exit \(status): \(said ?? "")")
             }
             return printed
         }

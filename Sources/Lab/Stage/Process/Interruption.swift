@@ -30,10 +30,15 @@ package enum Interruption {
         DispatchQueue(label: "interruption").async {
             var (set, number) = (waited, Int32(0))
             guard sigwait(&set, &number) == 0 else { return }
-            let left = leftovers.withLock { $0 }
-            for process in left.processes { kill(process, SIGKILL) }
-            for folder in left.folders { Files.removeFolder(folder) }
+            endWhatIsLeft()
             exit(128 + number)
         }
+    }
+
+    /// Nothing, where every stage was struck; else what an error kept from being ended.
+    package static func endWhatIsLeft() {
+        let left = leftovers.withLock { $0 }
+        for process in left.processes { kill(process, SIGKILL) }
+        for folder in left.folders { Files.removeFolder(folder) }
     }
 }
