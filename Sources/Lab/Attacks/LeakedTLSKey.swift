@@ -24,23 +24,33 @@ package struct LeakedTLSKey: Attack {
         let key = try LeakedKey(pem: pem)
         var reasons: Set<String> = []
         var isTried = false
-        for conversation in recording.conversations {
-            switch key.read(conversation) {
-            case .success(let opened):
-                stage.note(.attacker, "decrypts", showing: Recording([opened]).shown)
-                if let how = try await stage.robbed(victim, by: opened.exchanges) {
-                    return .succeeded("the key decrypts what was recorded: \(how)")
-                }
-                reasons.insert("what was decrypted holds nothing that opens a session")
-                isTried = true
+        var opened: [Conversation] = []
+        for result in key.read(recording) {
+            switch result {
+            case .success(let conversation): opened.append(conversation)
             case .failure(let problem):
                 if case .needsEphemeralKey = problem { isTried = true }
                 reasons.insert("\(problem)")
             }
         }
+        if let how = try await gain(by: opened, from: victim, on: stage) {
+            return .succeeded("the key decrypts what was recorded: \(how)")
+        }
         let why = reasons.sorted().joined(separator: "; ")
         guard isTried else { throw StageFault("the key was tried on nothing: \(why)") }
         stage.note(.attacker, "reads nothing: \(why)")
         return .failed("the key opens nothing of \(recording.conversations.count) recorded connections: \(why)")
+    }
+    /// To hide what is said is what TLS is for: to read it is enough, whether or not it signs anybody in. In words; nil where nothing was read.
+    private func gain(
+        by opened: [Conversation], from victim: any Victim, on stage: Stage
+    ) async throws -> String? {
+        let read = opened.filter { !$0.client.isEmpty || !$0.server.isEmpty }
+        guard !read.isEmpty else { return nil }
+        stage.note(.attacker, "decrypts", showing: Recording(read).shown)
+        let exchanges = read.flatMap(\.exchanges)
+        if let how = try await stage.robbed(victim, by: exchanges) { return how }
+        guard let first = exchanges.first?.request else { return "bytes of \(read.count) connections" }
+        return "\(exchanges.count) requests can be read, the first of them \(first.method) \(first.target)"
     }
 }

@@ -111,6 +111,8 @@ package final class GatewayServer: StagedServer {
             running.withLock { $0.others.append(process) }
             return .listens(on: port)
         } catch {
+            // Whatever else keeps it from starting says nothing of requests.
+            guard error.description.contains("is in use by another process") else { throw error }
             return .refusedToStart(error.description)
         }
     }
