@@ -60,12 +60,24 @@ package struct MACTiming: Attack {
                 return ContinuousClock.now - start
             }
             let found = try search.first(MACTiming.wanted)
-            // It must have been the MAC that was looked at: with the right one the server has something else to say.
-            let last = try connection.ask(place.request(bearing: place.mac), method: method)
-            guard last.status != first.status || last.text.prefix(40) != first.text.prefix(40) else {
-                throw StageFault("the server says the same to the right MAC: \(last.text)")
+            // It must have been the MAC that was looked at, to the end: the right one is told something else, and a wrong one still the same.
+            let right = try connection.ask(place.request(bearing: place.mac), method: method)
+            let wrong = try connection.ask(
+                place.request(bearing: [UInt8](repeating: 0, count: place.mac.count)), method: method)
+            guard !right.isSame(as: first) else {
+                throw StageFault("the server says the same to the right MAC: \(right.text)")
+            }
+            guard wrong.isSame(as: first), !right.isLimit, right.status != 503 else {
+                throw StageFault("the server came to refuse something else than the MAC: \(right.text), \(wrong.text)")
             }
             return found
         }
+    }
+}
+
+extension RawResponse {
+    /// Whether it is the same refusal, whatever it says behind its code.
+    fileprivate func isSame(as other: RawResponse) -> Bool {
+        status == other.status && text.prefix(40) == other.text.prefix(40)
     }
 }

@@ -19,10 +19,13 @@ struct WeakerForm: Sendable {
         let token = try await session(of: victim, stage)
         var requests: [(String, RawRequest)] = []
         for scheme in stage.row.scheme.weakerSignatures {
-            guard let request = stage.craft(for: scheme).transfer(order, token: token, key: stage.appKey) else {
-                continue
-            }
-            requests.append(("the app's key under the older scheme \(scheme.label)", request))
+            // Where the row has no sessions, a scheme that has gets one that is made up.
+            let craft = stage.craft(for: scheme)
+            let weaker =
+                craft.transfer(order, token: token, key: stage.appKey)
+                ?? craft.transfer(order, token: WeakerForm.madeUp(victim), key: stage.appKey)
+            guard let weaker else { throw StageFault("no transfer could be signed as \(scheme.label)") }
+            requests.append(("the app's key under the older scheme \(scheme.label)", weaker))
         }
         if let signed = stage.craft.transfer(order, token: token, key: stage.appKey) { requests += signed.weakened }
         if let token {
@@ -51,8 +54,10 @@ struct WeakerForm: Sendable {
             let older = stage.craft(for: .ladder(rung)).login(name: victim.name, password: password, key: stage.appKey)
             if let older { logins.append(("the login of older apps (\(rung.rawValue))", older)) }
         }
-        let own = stage.craft.login(name: victim.name, password: password, key: stage.appKey)
-        if let get = own?.asGET { logins.append(("the app's login as a GET, which every log on the way keeps", get)) }
+        for own in stage.craft.logins(name: victim.name, password: password, key: stage.appKey) {
+            guard let get = own.asGET else { continue }
+            logins.append(("the app's login as a GET, which every log on the way keeps", get))
+        }
         return logins.map { sentence, login in
             WeakerForm(sentence) { stage in
                 let response = try await stage.attack("signs in by \(sentence)", login)
@@ -64,15 +69,20 @@ struct WeakerForm: Sendable {
         }
     }
 
+    /// Of no session, for the victim.
+    private static func madeUp(_ victim: any Victim) -> CapturedToken {
+        CapturedToken(token: "b_" + String(repeating: "A", count: 43), userID: victim.name)
+    }
+
     /// The token of a session of the victim's; nil where the scheme has none.
     private static func session(of victim: any Victim, _ stage: Stage) async throws -> CapturedToken? {
-        let memory = try await victim.memory()
-        if case .device(let session)? = memory?.login?.session {
-            return CapturedToken(token: session.token.description)
+        guard stage.row.hasPasswords else { return nil }
+        if try await victim.memory()?.login != nil { return try await stage.tokens(of: victim).first }
+        let password = victim.password ?? ""
+        // What some rungs send holds for a minute, and the server's minute may be another one.
+        for login in stage.craft.logins(name: victim.name, password: password, key: stage.appKey) {
+            if let token = stage.craft.token(from: try await stage.network.send(login)) { return token }
         }
-        guard let password = victim.password,
-            let login = stage.craft.login(name: victim.name, password: password, key: stage.appKey)
-        else { return nil }
-        return stage.craft.token(from: try await stage.network.send(login))
+        throw StageFault("\(stage.row.name): no session of \(victim.name)'s, whose token weaker requests could bear")
     }
 }
