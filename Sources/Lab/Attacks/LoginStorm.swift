@@ -28,6 +28,9 @@ package struct LoginStorm: Attack {
         stage.note(
             .server, "says to \(tally.wrong) that they are wrong, and stops \(tally.stopped)", showing: tally.shown)
         if let problem = await other {
+            guard problem.isOverload else {
+                throw StageFault("the other customer could not sign in, but not because of the guesses: \(problem)")
+            }
             return .succeeded("while the guesses ran in, another customer could not sign in: \(problem)")
         }
         stage.note(.victim, "of another name signs in meanwhile")
@@ -83,5 +86,14 @@ package struct LoginStorm: Attack {
             }
         }
         return tally
+    }
+}
+
+extension VictimProblem {
+    /// Whether the server refuses because of how many ask: for a limit, or since it is busy. Source: docs/protocol.md, "Answers".
+    fileprivate var isOverload: Bool {
+        guard case .refused(let said) = self else { return false }
+        let words = ["too-many-attempts", "unavailable", "status 429", "status 503"]
+        return ["-8 ", "-13 "].contains { said.hasPrefix($0) } || words.contains { said.contains($0) }
     }
 }

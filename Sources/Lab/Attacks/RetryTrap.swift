@@ -26,6 +26,7 @@ package struct RetryTrap: Attack {
                 return .failed("the app refuses the certificate, and sends nothing")
             }
             guard state.isSprung else { throw StageFault("\(trap.rawValue): the payment did not pass") }
+            if let why = state.unanswered { throw StageFault("\(trap.rawValue): a copy was not answered: \(why)") }
             let times = try stage.bank.journal().count { $0.from == victim.name && $0.amount == amount }
             if times > 1 { return .succeeded("\(trap.sentence): the payment was made \(times) times") }
             guard times == 1 else { throw StageFault("\(trap.rawValue): the copy that was let through was not done") }

@@ -21,12 +21,16 @@ enum Trap: String, CaseIterable, Sendable {
 /// The trap while it lies on the way: it springs at the first payment, and lets everything else pass.
 final class TrapState: Sendable {
     private let sprung = Mutex(false)
+    private let failure = Mutex<String?>(nil)
     private let note: @Sendable (Step.Actor, String, String?) -> Void
 
     /// `note` is told what happens, as it happens.
     init(_ note: @escaping @Sendable (Step.Actor, String, String?) -> Void) { self.note = note }
 
     var isSprung: Bool { sprung.withLock { $0 } }
+
+    /// Why a copy of the payment was not answered; nil where all were. Such a trap was none: the app saw silence.
+    var unanswered: String? { failure.withLock { $0 } }
 
     func meet(
         _ request: RawRequest, by trap: Trap, _ forward: (RawRequest) throws -> RawResponse
@@ -37,7 +41,7 @@ final class TrapState: Sendable {
         }
         guard isFirst else { return try? forward(request) }
         note(.victim, "sends", request.shown)
-        guard let done = try? forward(request) else { return nil }
+        guard let done = answer(to: request, by: forward) else { return nil }
         note(.server, "does it, and its answer is held back", done.shown)
         switch trap {
         case .silence: return nil
@@ -46,9 +50,20 @@ final class TrapState: Sendable {
             let lie = RawResponse(200, fields: [("Content-Type", "application/json")], body: Array(body.utf8))
             note(.attacker, "makes up an answer", lie.shown)
             return lie
-        case .secondCopy: return shown(try? forward(request), "sends a second copy, and shows the app the answer")
+        case .secondCopy:
+            return shown(answer(to: request, by: forward), "sends a second copy, and shows the app the answer")
         case .spoiltCopy:
-            return shown(try? forward(request.spoilt), "sends a copy that was changed, and shows the app the answer")
+            return shown(
+                answer(to: request.spoilt, by: forward), "sends a copy that was changed, and shows the app the answer")
+        }
+    }
+
+    private func answer(to copy: RawRequest, by forward: (RawRequest) throws -> RawResponse) -> RawResponse? {
+        do {
+            return try forward(copy)
+        } catch {
+            failure.withLock { $0 = "\(error)" }
+            return nil
         }
     }
 

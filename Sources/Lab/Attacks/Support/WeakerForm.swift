@@ -1,4 +1,5 @@
 import CountersignClient
+import CountersignSchemes
 import CountersignWire
 
 /// The victim's call as somebody makes it who has less than the app has: by an older login, another scheme, no signature. Each is done with
@@ -26,6 +27,12 @@ struct WeakerForm: Sendable {
                 ?? craft.transfer(order, token: WeakerForm.madeUp(victim), key: stage.appKey)
             guard let weaker else { throw StageFault("no transfer could be signed as \(scheme.label)") }
             requests.append(("the app's key under the older scheme \(scheme.label)", weaker))
+            guard scheme == .formMD5, token == nil else { continue }
+            let form = RawRequest.transfer(form: order, namingThePayer: order.payer)
+            let bare = form.signed(
+                with: FormMD5(), as: stage.appKey.id, stage.appKey.secret, at: stage.forgery.destination)
+            guard let bare else { throw StageFault("no transfer could be signed as form-md5 without a token") }
+            requests.append(("the app's key under form-md5, the user in a parameter and no token", bare))
         }
         if let signed = stage.craft.transfer(order, token: token, key: stage.appKey) { requests += signed.weakened }
         if let token {
