@@ -39,8 +39,10 @@ struct Eavesdrop: Attack {
         if let loot = try await stage.robbed(victim, by: recording.exchanges) { return .succeeded(loot) }
         if let loot = try await stage.movedAgain(by: recording.exchanges) { return .succeeded(loot) }
         if let loot = try await stage.robbed(victim, bySendingLoginsOf: recording.exchanges) { return .succeeded(loot) }
+        // Whoever knows it needs nothing that passed: it signs in wherever the victim used it.
+        if password { return .succeeded("the password can be read in what passed") }
         try await stage.requireService(to: victim)
-        let said = read.isEmpty ? "" : " (the \(read.joined(separator: " and ")) can be read, for there is no TLS)"
+        let said = card ? " (the card number can be read, for there is no TLS)" : ""
         return .failed(
             "\(recording.exchanges.count) requests were read, and nothing in them lets another act\(said)")
     }

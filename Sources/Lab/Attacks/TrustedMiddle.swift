@@ -46,12 +46,15 @@ struct TrustedMiddle: Attack {
     private func gain(from exchanges: [RawExchange], _ tampering: Tampering) async throws -> String? {
         let (stage, victim) = (tampering.stage, tampering.victim)
         for ambiguity in stage.craft.ambiguities {
-            guard case .victimsTransfer = ambiguity.bait, let held = try await tampering.held(.transfer) else {
-                continue
-            }
-            for changed in ambiguity.apply(held, tampering.theft) {
-                let change = Tampering.Change("\(ambiguity.name): \(ambiguity.sentence)", changed)
-                if let gain = try await tampering.gain(by: change, insteadOf: .transfer) { return gain }
+            guard case .victimsTransfer = ambiguity.bait else { continue }
+            // Each variant on a request of its own: one that is let through without harm uses up its nonce.
+            var tried = 0
+            while let held = try await tampering.held(.transfer, extra: tried) {
+                let variants = ambiguity.apply(held, tampering.theft)
+                guard tried < variants.count else { break }
+                let change = Tampering.Change("\(ambiguity.name): \(ambiguity.sentence)", variants[tried])
+                if let gain = try await tampering.gain(by: change, insteadOf: .transfer, extra: tried) { return gain }
+                tried += 1
             }
         }
         if let held = try await tampering.held(.transfer) {

@@ -75,13 +75,13 @@ package struct RowProfile: Sendable {
     /// Whether users sign in with a password.
     package var hasPasswords: Bool { if case .apiKey = scheme { false } else { true } }
 
-    /// Whether requests are signed with a key that lies in the app.
+    /// Whether a key or salt lies in the app. Behind the gateway every app signs its requests, and so needs one.
     package var hasAppKey: Bool {
         switch scheme {
         case .formMD5, .apiKey, .countersign, .messageSignaturesWithPassword, .ladder(.md5Salt), .ladder(.hmacMD5),
             .ladder(.hmacMD5Time):
             true
-        case .ladder, .tokens: false
+        case .ladder, .tokens: server == .gateway
         }
     }
 
