@@ -22,6 +22,8 @@ extension Stage {
     static let prize = 7
 
     /// Sends it, and tells whether the thief has more than before. Noted where it did come about, or `did` is given.
+    // Inlined into loops, it takes the compiler down in optimised builds (6.3.1).
+    @inline(never)
     func brings(_ request: RawRequest, noting did: String? = nil) async throws -> Bool {
         let before = try bank.balance(of: thief)
         let response = try await network.send(request)
@@ -34,6 +36,7 @@ extension Stage {
     }
 
     /// Signs in, and takes money with what the answer gives. Nil where the server does not let him in; else what it said to the theft.
+    @inline(never)
     func signsIn(with login: RawRequest, as victim: any Victim) async throws -> SignIn {
         let response = try await network.send(login)
         guard let token = craft.token(from: response) else { return .refused(response) }
