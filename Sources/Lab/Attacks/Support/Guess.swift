@@ -50,5 +50,5 @@ enum Guess: Sendable {
 
 extension RawResponse {
     /// Whether it says that there were too many guesses. Source: docs/protocol.md, "Answers".
-    fileprivate var isLimit: Bool { status == 429 || text.contains(#""code":-8,"#) }
+    var isLimit: Bool { status == 429 || text.contains(#""code":-8,"#) }
 }
