@@ -20,18 +20,21 @@ struct AppKeyTheft: Attack {
         stage.note(
             .attacker, "takes `\(stage.appKey.id)` and its secret out of the app's binary; listens",
             showing: recording.shown)
-        let order = stage.order(from: victim)
-        if let request = stage.craft.transfer(order, token: nil, key: stage.appKey),
-            try await stage.brings(request, noting: "signs a transfer of the victim's money with the app's key")
-        {
-            return .succeeded("whoever has the app's key is taken for any of its users")
+        let requests = try await KeyAlone(stage: stage, victim: victim).requests()
+        for request in requests {
+            // The attacker's own session may pay with his own money: only the victim's counts.
+            let before = try stage.bank.balance(of: victim.name)
+            _ = try await stage.brings(request, noting: "signs a transfer of the victim's money with the app's key")
+            if try stage.bank.balance(of: victim.name) < before {
+                return .succeeded("whoever has the app's key is taken for any of its users")
+            }
         }
         for exchange in recording.exchanges {
             if let found = try await use(exchange, of: victim, on: stage) { return .succeeded(found) }
         }
         return .failed(
             recording.exchanges.isEmpty
-                ? "the key alone opens nothing of a user's, and nothing that passed can be read"
+                ? "\(requests.count) transfers signed with the key alone are refused, and nothing that passed can be read"
                 : "neither the key alone nor with what passed in the clear opens anything of a user's")
     }
 

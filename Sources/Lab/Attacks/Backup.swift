@@ -28,8 +28,10 @@ struct Backup: Attack {
         if let place {
             return .succeeded("a token that lies in `\(place)` is taken from another device, and moves money")
         }
+        let ours = stage.row.isOurs ? "; the vault's key is not in it" : ""
         return .failed(
-            "nothing in \(loot.records.count) files and items is a password, or one of \(tries) tokens, that is taken")
+            "nothing in \(loot.records.count) files and items is a password, or one of \(tries) tokens, that is taken\(ours)"
+        )
     }
 
     private func signIn(with loot: Loot, as victim: any Victim, on stage: Stage) async throws -> String? {

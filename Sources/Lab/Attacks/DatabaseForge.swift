@@ -26,7 +26,8 @@ struct DatabaseForge: Attack {
             .attacker, "copies the database, of \(records.count) rows, and looks for `\(sought)`",
             showing: records.prefix(6).map(\.shown).joined(separator: "\n"))
         var tries = 0
-        for forged in forgeries(records, of: victim, on: stage).prefix(DatabaseForge.mostTries) {
+        let all = forgeries(records, of: victim, on: stage)
+        for forged in all.prefix(DatabaseForge.mostTries) {
             tries += 1
             if try await stage.brings(forged.request) {
                 return .succeeded("\(forged.with) in `\(forged.place)` moves the victim's money")
@@ -35,8 +36,11 @@ struct DatabaseForge: Attack {
         guard tries > 0 else {
             throw StageFault("\(stage.row.name): nothing could be made of what stands in the database")
         }
-        stage.note(.attacker, "tries all of it as token and as key, sealed values too: \(tries) transfers, all refused")
-        return .failed("no value that stands there, sealed ones included, is a token or a key that the server takes")
+        stage.note(
+            .attacker,
+            "tries it as token and as key, what concerns the victim first: \(tries) of \(all.count) transfers, all refused"
+        )
+        return .failed("none of what was tried (\(tries) of \(all.count)) is a token or a key that the server takes")
     }
 
     private struct Forged {
@@ -106,8 +110,7 @@ struct DatabaseForge: Attack {
                 }
             }
         }
-        for record in records { add(record.keys, of: record) }
-        for record in records { add(record.stretches, of: record) }
+        for record in records { add(record.keys + record.stretches, of: record) }
         return forged
     }
 }

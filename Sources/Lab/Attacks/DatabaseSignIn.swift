@@ -19,35 +19,54 @@ struct DatabaseSignIn: Attack {
         stage.note(
             .attacker, "copies the database, and finds the victim's name in it",
             showing: loot.records.prefix(6).map(\.shown).joined(separator: "\n"))
-        if let found = try await signIn(with: loot, as: victim, on: stage) { return .succeeded(found) }
-        if let place = try await TypedLoot(loot, as: victim, on: stage).place {
+        let (found, sent) = try await signIn(with: loot, as: victim, on: stage)
+        if let found { return .succeeded(found) }
+        let typed = try await TypedLoot(loot, as: victim, on: stage)
+        if let place = typed.place {
             return .succeeded("what stands beside the name in `\(place)` is the password, and moves money")
         }
+        let values = Set(loot.records.flatMap(\.texts)).subtracting([victim.name]).count
+        guard sent + typed.tries > 0 else { throw StageFault("\(stage.row.name): nothing was tried as a login") }
         if let found = try await guess(loot, as: victim, on: stage) { return .succeeded(found) }
-        return .failed("nothing that stands there signs in, and nothing of it can be tested against a word list")
+        return .failed(
+            """
+            nothing that was tried signs in (\(max(sent, typed.tries)) of \(values) values, likely passwords first, up to the limit), and \
+            nothing can be tested against a word list
+            """)
     }
 
     /// Every value that stands beside the name, sent as it is, and as if the user had typed it.
-    private func signIn(with loot: Loot, as victim: any Victim, on stage: Stage) async throws -> String? {
-        var tried: Set<[UInt8]> = []
-        for record in loot.records {
-            for text in record.texts where text != victim.name {
+    private func signIn(with loot: Loot, as victim: any Victim, on stage: Stage) async throws -> (
+        found: String?, values: Int
+    ) {
+        var (tried, values): (Set<[UInt8]>, Set<String>) = ([], [])
+        let texts = loot.records.flatMap { record in record.texts.map { (record: record, text: $0) } }
+        for rank in PasswordLikeness.allCases {
+            for (record, text) in texts where text != victim.name && PasswordLikeness(text) == rank {
                 let stored = CapturedLogin(name: victim.name, value: text)
                 let requests = [
                     stage.craft.login(stored, key: stage.appKey), stage.craft.login(stored: stored, key: stage.appKey),
                     stage.craft.login(name: victim.name, password: text, key: stage.appKey),
                 ]
                 for request in requests.compactMap(\.self) where tried.insert(request.bytes).inserted {
-                    guard tried.count <= DatabaseSignIn.mostTries else { return nil }
-                    if case .paid = try await stage.signsIn(with: request, as: victim) {
-                        return "what stands beside the name in `\(record.place)` signs in as it is, and moves money"
+                    guard tried.count <= DatabaseSignIn.mostTries else { return (nil, values.count) }
+                    switch try await stage.signsIn(with: request, as: victim) {
+                    case .paid:
+                        return (
+                            "what stands beside the name in `\(record.place)` signs in as it is, and moves money",
+                            values.count
+                        )
+                    case .refused(let answer) where answer.isLimit:
+                        stage.note(.server, "looks at no more, after \(values.count) values", showing: answer.shown)
+                        return (nil, values.count)
+                    case .refused, .letIn: values.insert(text)
                     }
                 }
             }
         }
         stage.note(
             .attacker, "tries to sign in with all that stands beside the name: \(tried.count) logins, all refused")
-        return nil
+        return (nil, values.count)
     }
 
     /// Slow hashes can be tested offline, each of the words in turn.

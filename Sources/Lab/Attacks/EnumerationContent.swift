@@ -25,9 +25,6 @@ struct EnumerationContent: Attack {
 
         var answers: [String: [String: String]] = [:]
         for name in census.names { answers[name] = try await features(of: name, probe) }
-        guard Set(answers.values.map { $0["1 status"] ?? "" }) != ["429"] else {
-            throw StageFault("\(stage.row.name): nobody's logins are looked at: too many attempts")
-        }
         for (sign, value) in signs.sorted(by: { $0.key < $1.key }) {
             let suspects = Set(census.names.filter { answers[$0]?[sign] == value })
             stage.note(.attacker, "goes by `\(sign)`: \(census.score(suspects))")
@@ -42,6 +39,9 @@ struct EnumerationContent: Attack {
     /// length, the body, its length, and each member of it.
     private func features(of name: String, _ probe: LoginProbe) async throws -> [String: String] {
         let first = try await probe.stage.network.send(probe.request(name))
+        guard !first.isLimit else {
+            throw StageFault("\(probe.stage.row.name): too many attempts, before \(name) was asked about")
+        }
         probe.stage.note(.server, "answers to a wrong password of \(name)", showing: first.shown)
         var found = AnswerFeatures(first, step: 1).values
         if let next = probe.request(after: first) {

@@ -13,9 +13,16 @@ struct TypedLoot {
     init(_ loot: Loot, as victim: any Victim, on stage: Stage) async throws {
         guard stage.craft.login(name: victim.name, password: "", key: stage.appKey) == nil else { return }
         var seen: Set<String> = [victim.name, ""]
-        for record in loot.records {
-            for text in record.texts where text.utf8.count <= TypedLoot.longest && seen.insert(text).inserted {
-                guard tries < TypedLoot.mostTries else { return }
+        let texts = loot.records.flatMap { record in record.texts.map { (record: record, text: $0) } }
+        for rank in PasswordLikeness.allCases {
+            for (record, text) in texts
+            where text.utf8.count <= TypedLoot.longest && PasswordLikeness(text) == rank && seen.insert(text).inserted {
+                guard tries < TypedLoot.mostTries else {
+                    stage.note(
+                        .attacker,
+                        "types \(tries) of the values into a copy of the app, before the server's limit: all refused")
+                    return
+                }
                 tries += 1
                 guard case .right(let entry) = try await Guess.make(text, at: victim.name, stage) else { continue }
                 guard try await entry.pays(stage.order(from: victim), stage) else { continue }
