@@ -6,10 +6,13 @@ final class PrivateKey: @unchecked Sendable {
 
     /// Nil where it is none.
     init?(pem: String) {
-        let bytes = Array(pem.utf8)
-        guard let source = BIO_new_mem_buf(bytes, Int32(bytes.count)) else { return nil }
-        defer { BIO_free(source) }
-        guard let key = PEM_read_bio_PrivateKey(source, nil, nil, nil) else {
+        // The source reads from these bytes for as long as it lives, and does not keep them alive.
+        let found = Array(pem.utf8).withUnsafeBytes { bytes -> OpaquePointer? in
+            guard let source = BIO_new_mem_buf(bytes.baseAddress, Int32(bytes.count)) else { return nil }
+            defer { BIO_free(source) }
+            return PEM_read_bio_PrivateKey(source, nil, nil, nil)
+        }
+        guard let key = found else {
             ERR_clear_error()
             return nil
         }
