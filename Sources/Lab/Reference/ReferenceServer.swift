@@ -38,8 +38,17 @@ package final class ReferenceServer: StagedServer {
 
     package func restart() async throws {
         await stop()
-        let server = try site.serve(on: port)
+        let server = try await comeBack()
         running.withLock { $0 = [server] }
+    }
+
+    /// A process that is just being started elsewhere in the lab holds copies of all sockets for a moment, of the one that was closed, too.
+    private func comeBack() async throws -> LocalServer {
+        for _ in 0..<50 {
+            if let server = try? site.serve(on: port) { return server }
+            try await Task.sleep(for: .milliseconds(40))
+        }
+        return try site.serve(on: port)
     }
 
     /// It keeps no file of what it has seen: it does not look.
