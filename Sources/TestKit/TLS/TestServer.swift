@@ -30,12 +30,12 @@ public final class TestServer: Sendable {
         /// What it speaks at most.
         public var newest = Version.tls13
         /// Of TLS up to 1.2, by OpenSSL's names, the best first (`AES128-GCM-SHA256:…`); empty for OpenSSL's own.
-        public var suites = ""
+        package var suites = ""
         /// How TLS 1.2 makes it.
-        public var masterSecret = MasterSecret.extended
+        package var masterSecret = MasterSecret.extended
 
         /// What all keys of a session come from.
-        public enum MasterSecret: Sendable {
+        package enum MasterSecret: Sendable {
             /// Bound to the whole handshake. Source: RFC 7627.
             case extended
             /// Of both randoms alone, as on servers of old. Source: RFC 5246 §8.1.
