@@ -3,4 +3,7 @@ import Glibc
 
 // Every command, for the client's hold passwords and a session's root.
 ProcessMemory.keepPrivate()
-exit(Tool.run(Array(CommandLine.arguments.dropFirst())).rawValue)
+let status = Tool.run(Array(CommandLine.arguments.dropFirst())).rawValue
+fflush(nil)
+// Threads that still run must not meet libraries that are being taken down.
+_exit(status)
