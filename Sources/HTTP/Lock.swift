@@ -2,7 +2,7 @@ import Glibc
 
 /// A pthread mutex. `Synchronization.Mutex` is a futex of Swift's own, which the thread sanitizer does not know and
 /// reports without end; this one it understands.
-final class Lock: @unchecked Sendable {
+package final class Lock: @unchecked Sendable {
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
 
     init() { pthread_mutex_init(mutex, nil) }

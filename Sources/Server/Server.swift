@@ -31,10 +31,11 @@ public enum Server {
             Route.open(assertionKeys) + [.time(signedBy: signing.authority), .pins(PinShelf(deployment))]
                 + sessions.routes + accounts.routes,
             legacy: LegacyRoutes(services: accounts.services))
+        let readiness = Readiness()
         let service = try Service(
             configuration, log: log, signing: signing, meter: meter, replay: replay,
             adminToken: deployment.folder.adminToken, assertionKeys: assertionKeys, once: once,
-            routes: routes
+            routes: routes, readiness: readiness
         ) { authorities in
             #if SABOTAGE
                 if Sabotage.isAnyOn { return Sabotage.gate(Authorities(authorities), keys, sessions.live, replay) }
@@ -55,7 +56,9 @@ public enum Server {
         var isServing = true
         while isServing {
             switch Signals.next(milliseconds: reconcileMilliseconds) {
-            case .drain: isServing = false
+            case .drain:
+                readiness.beginDraining()
+                isServing = false
             case .reload: attempt(log, "reload") { () throws(Fault) in try service.reload() }
             case .none: break
             }

@@ -19,7 +19,7 @@ final class Service {
     /// Opens the ports and prepares one worker a core; nothing is accepted before ``start()``.
     init(
         _ configuration: Configuration, log: EventLog?, signing: AnswerSigning, meter: Meter, replay: ReplayFile,
-        adminToken: String, assertionKeys: AssertionKeys, once: Once, routes: RouteTable,
+        adminToken: String, assertionKeys: AssertionKeys, once: Once, routes: RouteTable, readiness: Readiness,
         makeGate: (_ authorities: [String]) throws(Fault) -> Gate
     ) throws(Fault) {
         self.configuration = configuration
@@ -56,7 +56,8 @@ final class Service {
                     let metrics = Metrics(
                         meter: meter, connections: connections, replay: replay, clock: SystemTime(),
                         began: SystemTime().now)
-                    let routes = AdminRoutes(token: try AdminToken(at: adminToken), metrics: metrics)
+                    let routes = AdminRoutes(
+                        token: try AdminToken(at: adminToken), metrics: metrics, readiness: readiness)
                     listeners.append(try Service.admin(admin, loop, configuration, routes))
                 }
                 workers.append(Worker(loop: loop, listeners: listeners))

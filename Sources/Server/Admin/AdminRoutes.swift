@@ -1,10 +1,11 @@
 import CountersignHTTP
 import CountersignWire
 
-/// The administrators' listener. `/health` says nothing that needs credentials; all else wants the token.
+/// The administrators' listener. `/health` and `/ready` say nothing that needs credentials; all else wants the token.
 struct AdminRoutes: Handler {
     let token: AdminToken
     let metrics: Metrics
+    let readiness: Readiness
 
     func handle(_ exchange: any Exchange) async { await exchange.respond(answer(to: exchange.request)) }
 
@@ -12,6 +13,7 @@ struct AdminRoutes: Handler {
         if request.matches(request.path, "/health") {
             return .healthy
         }
+        if request.matches(request.path, "/ready") { return readiness.answer }
         guard token.isShown(by: request) else { return .unauthorized }
         guard request.matches(request.path, "/metrics") else { return .notFound }
         guard request.matches(request.method, "GET") || request.matches(request.method, "HEAD") else {

@@ -1,0 +1,52 @@
+import CountersignHTTP
+import CountersignWire
+
+/// Whether this process should get traffic, and if not, why. `/ready` on the admin listener shows it.
+///
+/// Thread-safe: the main thread, the writer's thread and the upstream probe report to it, and the admin listener's loop
+/// reads it.
+final class Readiness: Sendable {
+    /// What keeps a process from being ready. `/ready` lists the causes in this order.
+    enum Cause: String, CaseIterable, Sendable { case draining, store, upstream }
+
+    struct Reason: Sendable, Equatable {
+        var cause: Cause
+        /// One sentence for an operator.
+        var detail: String
+    }
+
+    private let details = Locked<[Cause: String]>([:])
+
+    init() {}
+
+    /// Reports that `cause` keeps the process from being ready.
+    func set(_ cause: Cause, detail: String) { details.withValue { $0[cause] = detail } }
+
+    /// Reports that `cause` is gone. Draining never goes away.
+    func clear(_ cause: Cause) {
+        guard cause != .draining else { return }
+        details.withValue { $0[cause] = nil }
+    }
+
+    /// Call when the process is told to stop, before its listeners close.
+    func beginDraining() { set(.draining, detail: "the process was told to stop") }
+
+    /// Empty when the process is ready.
+    var reasons: [Reason] {
+        let details = details.withValue { $0 }
+        return Cause.allCases.compactMap { cause in details[cause].map { Reason(cause: cause, detail: $0) } }
+    }
+
+    /// 200 with `{"ready":true,"reasons":[]}`, or 503 with a reason for each cause.
+    var answer: Answer {
+        let reasons = reasons
+        let body: JSONValue = [
+            "ready": .bool(reasons.isEmpty),
+            "reasons": .array(
+                reasons.map { ["cause": .string($0.cause.rawValue), "detail": .string($0.detail)] }),
+        ]
+        return Answer(
+            status: reasons.isEmpty ? 200 : 503, type: "application/json",
+            fields: [Answer.Field("Cache-Control", "no-store")], body: Array((body.text + "\n").utf8))
+    }
+}

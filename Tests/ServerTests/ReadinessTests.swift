@@ -1,0 +1,32 @@
+import Testing
+
+@testable import CountersignServer
+
+/// `/ready` lists each cause once, in a fixed order, and draining cannot be taken back.
+@Suite struct ReadinessTests {
+    private func text(_ readiness: Readiness) -> String {
+        "\(readiness.answer.status) " + String(decoding: readiness.answer.body, as: UTF8.self)
+    }
+
+    @Test func isReadyUntilACauseIsReported() {
+        let readiness = Readiness()
+        #expect(text(readiness) == "200 {\"ready\":true,\"reasons\":[]}\n")
+        readiness.set(.upstream, detail: "refused")
+        readiness.set(.store, detail: "no disk")
+        readiness.set(.store, detail: "the disk is full")
+        #expect(
+            text(readiness)
+                == "503 {\"ready\":false,\"reasons\":[{\"cause\":\"store\",\"detail\":\"the disk is full\"},"
+                + "{\"cause\":\"upstream\",\"detail\":\"refused\"}]}\n")
+        readiness.clear(.store)
+        readiness.clear(.upstream)
+        #expect(readiness.answer.status == 200)
+    }
+
+    @Test func staysNotReadyOnceItDrains() {
+        let readiness = Readiness()
+        readiness.beginDraining()
+        readiness.clear(.draining)
+        #expect(readiness.reasons.map(\.cause) == [.draining])
+    }
+}
