@@ -20,19 +20,14 @@ package struct Standing: Sendable {
 
 extension Gate {
     /// Whether any scheme has left a trace in it, well signed or badly.
-    package func isSigned(_ request: Request) -> Bool {
-        schemes.schemes.contains { $0.trace(in: request) != .absent }
-    }
+    package func isSigned(_ request: Request) -> Bool { schemes.traces(in: request).areSigned }
 
     /// For what is answered without a signature: refuses what was sent to another host.
     package func checkAuthority(of request: Request) throws(Refusal) { try authorities.check(request) }
 
     /// Whether no other scheme has left a trace in it.
     package func isOfMessageSignatures(_ request: Request) -> Bool {
-        for scheme in schemes.schemes where scheme.name != .messageSignatures && scheme.trace(in: request) != .absent {
-            return false
-        }
-        return true
+        schemes.traces(in: request).areOfMessageSignatures
     }
 
     /// Reads the claim once more, and judges the MAC of a session's, so that the way of a good request carries nothing for it.

@@ -4,7 +4,8 @@ import CountersignWire
 package struct Registry: Sendable {
     package let schemes: [any Scheme]
 
-    package init(_ schemes: [any Scheme]) { self.schemes = schemes }
+    /// At most eight.
+    package init(_ schemes: [any Scheme]) { self.schemes = Array(schemes.prefix(8)) }
 
     /// Every scheme there is; an app's policy says which of them may speak for it.
     package static let standard = Registry([
@@ -16,34 +17,34 @@ package struct Registry: Sendable {
         return nil
     }
 
-    /// The claim of the one scheme whose signs the request bears. With two, somebody could choose by which of them it
-    /// is judged; so that is refused.
+    /// Which of them have left signs in the request: one scan of its query, and of its form body where it has one.
+    package func traces(in request: Request) -> SchemeTraces { SchemeTraces(of: request, schemes: schemes) }
+
+    /// The same where nobody has looked for signs yet.
     package func claim(in request: Request, _ workspace: inout Workspace) throws(Refusal) -> Claim {
+        try claim(in: request, traces: traces(in: request), &workspace)
+    }
+
+    /// The claim of the one scheme whose signs the request bears. With two, somebody could choose by which of them it
+    /// is judged; so that is refused. `traces` are the request's own.
+    package func claim(
+        in request: Request, traces: SchemeTraces, _ workspace: inout Workspace
+    ) throws(Refusal) -> Claim {
         for index in schemes.indices {
-            guard let claim = try schemes[index].claim(in: request, &workspace) else { continue }
-            for other in schemes[(index + 1)...] where other.trace(in: request) == .present {
+            guard let claim = try schemes[index].claim(in: request, names: traces.names, &workspace) else { continue }
+            if let other = traces.firstPresent(behind: index) {
                 throw Refusal(
                     .malformed,
-                    "signs of two schemes, \(claim.scheme.rawValue) and \(other.name.rawValue); expected one")
+                    "signs of two schemes, \(claim.scheme.rawValue) and \(other.rawValue); expected one")
             }
             return claim
         }
-        for scheme in schemes where scheme.trace(in: request) == .outOfReach {
-            throw Refusal(.tooLarge, "\(scheme.name.rawValue) signs inside the body, which is too large to be held")
+        if let scheme = traces.firstOutOfReach {
+            throw Refusal(.tooLarge, "\(scheme.rawValue) signs inside the body, which is too large to be held")
         }
         throw Refusal(.unsigned, "no Signature-Input, no AWS4 Authorization, and no parameters of another scheme")
     }
 
     /// How to answer this request, whatever becomes of it.
-    package func dialect(for request: Request) -> AnswerDialect {
-        var fallback: AnswerDialect?
-        for scheme in schemes {
-            switch scheme.trace(in: request) {
-            case .present: return scheme.dialect
-            case .outOfReach: fallback = fallback ?? scheme.dialect
-            case .absent: continue
-            }
-        }
-        return fallback ?? .problem
-    }
+    package func dialect(for request: Request) -> AnswerDialect { traces(in: request).dialect }
 }

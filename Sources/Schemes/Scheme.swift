@@ -8,11 +8,14 @@ package protocol Scheme: Sendable {
     /// How a caller of this scheme expects to be answered.
     var dialect: AnswerDialect { get }
 
-    /// Whether the request bears signs of this scheme, well formed or not.
-    func trace(in request: Request) -> Trace
+    /// Whether the request bears signs of this scheme, well formed or not. `names` are the request's own.
+    func trace(in request: Request, names: ParameterNames) -> Trace
 
     /// Reads the signature, and leaves in `workspace` what ``spell(_:_:_:)`` needs. Nil where there is no trace of one.
-    func claim(in request: Request, _ workspace: inout Workspace) throws(Refusal) -> Claim?
+    /// `names` are the request's own.
+    func claim(
+        in request: Request, names: ParameterNames, _ workspace: inout Workspace
+    ) throws(Refusal) -> Claim?
 
     /// The same, of the signature with that label; for schemes whose requests may bear several.
     func claim(in request: Request, labelled label: String, _ workspace: inout Workspace) throws(Refusal) -> Claim?
@@ -36,6 +39,14 @@ package protocol Scheme: Sendable {
 }
 
 extension Scheme {
+    /// The same where nobody has looked for the request's names yet.
+    package func trace(in request: Request) -> Trace { trace(in: request, names: ParameterNames(in: request)) }
+
+    /// The same where nobody has looked for the request's names yet.
+    package func claim(in request: Request, _ workspace: inout Workspace) throws(Refusal) -> Claim? {
+        try claim(in: request, names: ParameterNames(in: request), &workspace)
+    }
+
     package func claim(
         in request: Request, labelled label: String, _ workspace: inout Workspace
     ) throws(Refusal) -> Claim? { try claim(in: request, &workspace) }

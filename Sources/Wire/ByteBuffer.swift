@@ -51,6 +51,25 @@
         append(other.span.extracting(slice.range))
     }
 
+    /// Bytes of a URL's part: unreserved characters as they are, all others as upper-case escapes. A body may be nothing but
+    /// others, so room is made once. Source: RFC 3986 §2.1.
+    package mutating func append(escaping bytes: borrowing Span<UInt8>) {
+        let most = 3 * bytes.count
+        if memory.count - used < most { grow(by: most) }
+        for index in 0..<bytes.count {
+            let byte = bytes[index]
+            if Percent.isUnreserved(byte) {
+                memory[used] = byte
+                used += 1
+            } else {
+                memory[used] = UInt8(ascii: "%")
+                memory[used + 1] = Percent.upper(byte >> 4)
+                memory[used + 2] = Percent.upper(byte & 15)
+                used += 3
+            }
+        }
+    }
+
     /// The decimal digits of `number`.
     package mutating func append(decimal number: Int64) {
         if number < 0 { append(UInt8(ascii: "-")) }

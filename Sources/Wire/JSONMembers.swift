@@ -54,6 +54,27 @@ package struct JSONMembers: Sendable {
         return nil
     }
 
+    /// The same, but for what is written without a backslash, which is handed over as it stands.
+    package static func forEachRun(
+        of raw: Slice, in text: Span<UInt8>, _ body: (Span<UInt8>) -> Void
+    ) throws(MalformedJSON) {
+        var cursor = JSONCursor(position: raw.range.lowerBound)
+        let end = raw.range.upperBound
+        while cursor.position < end {
+            let found = text.firstIndex(of: UInt8(ascii: "\\"), from: cursor.position) ?? end
+            if found >= end { return body(text.extracting(cursor.position..<end)) }
+            if found > cursor.position { body(text.extracting(cursor.position..<found)) }
+            cursor.position = found
+            var bytes = InlineArray<4, UInt8>(repeating: 0)
+            var count = 0
+            for byte in UTF8.encode(try cursor.escape(text)) ?? UTF8.encodedReplacementCharacter {
+                bytes[count] = byte
+                count += 1
+            }
+            body(bytes.span.extracting(0..<count))
+        }
+    }
+
     /// The bytes that a name or a string stands for, escapes resolved. `raw` is a slice that ``next(in:)`` gave.
     package static func forEachByte(
         of raw: Slice, in text: Span<UInt8>, _ body: (UInt8) -> Void

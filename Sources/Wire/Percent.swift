@@ -60,7 +60,7 @@
         return lower >= UInt8(ascii: "a") && lower <= UInt8(ascii: "f") ? lower - UInt8(ascii: "a") + 10 : nil
     }
 
-    private static func upper(_ value: UInt8) -> UInt8 {
+    static func upper(_ value: UInt8) -> UInt8 {
         value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "A") - 10 + value
     }
 }

@@ -92,6 +92,8 @@ extension StructuredField {
     }
 
     private mutating func copyParameters(to output: inout ByteBuffer) throws(Problem) {
+        // Most items have none, and a list may have an item for every other byte.
+        guard next == UInt8(ascii: ";") else { return }
         var keys = Keys()
         while let key = try nextParameter() {
             try keys.insert(key, self)

@@ -67,9 +67,8 @@ struct SentPlace: Sendable {
     func read(_ draft: Draft) -> [UInt8]? {
         switch kind {
         case .parameter(let name):
-            return parameters(of: draft).all.first { $0.name == [UInt8](name) }?.value.map {
-                Escapes.decode($0, plus: .space)
-            }
+            let text = SentPlace.isInBody(draft) ? draft.body : draft.query ?? []
+            return SentPlace.value(of: [UInt8](name), in: text.span).map { Escapes.decode($0, plus: .space) }
         case .field(let name): return draft.value(of: name)
         case .within(let name, _, _):
             guard let value = draft.value(of: name), let range = range(in: value) else { return nil }
@@ -101,6 +100,22 @@ struct SentPlace: Sendable {
             }
         }
         return changed
+    }
+
+    /// Of the first parameter of that name, as it is written; nil where it has none. Asked of every request that is
+    /// refused, so it is looked for where a scheme looks for its names, and no further.
+    private static func value(of name: [UInt8], in text: Span<UInt8>) -> [UInt8]? {
+        var start = 0
+        for _ in 0..<SignatureNames.mostPairs where start < text.count {
+            let end = text.firstIndex(of: .ampersand, from: start) ?? text.count
+            let mark = start + name.count
+            if mark <= end, text.extracting(start..<mark).matches(name.span), mark == end || text[mark] == .equals {
+                guard mark < end else { return nil }
+                return text.extracting(mark + 1..<end).withUnsafeBufferPointer { Array($0) }
+            }
+            start = end + 1
+        }
+        return nil
     }
 
     private func parameters(of draft: Draft) -> Pairs {

@@ -8,8 +8,10 @@
 
         package init(_ inner: any Scheme) { self.inner = inner }
 
-        package func claim(in request: Request, _ workspace: inout Workspace) throws(Refusal) -> Claim? {
-            try unverified(inner.claim(in: request, &workspace))
+        package func claim(
+            in request: Request, names: ParameterNames, _ workspace: inout Workspace
+        ) throws(Refusal) -> Claim? {
+            try unverified(inner.claim(in: request, names: names, &workspace))
         }
 
         package func claim(

@@ -12,10 +12,14 @@
         package var coverage: Coverage { inner.coverage }
         package var dialect: AnswerDialect { inner.dialect }
 
-        package func trace(in request: Request) -> Trace { inner.trace(in: request) }
+        package func trace(in request: Request, names: ParameterNames) -> Trace {
+            inner.trace(in: request, names: names)
+        }
 
-        package func claim(in request: Request, _ workspace: inout Workspace) throws(Refusal) -> Claim? {
-            try inner.claim(in: request, &workspace)
+        package func claim(
+            in request: Request, names: ParameterNames, _ workspace: inout Workspace
+        ) throws(Refusal) -> Claim? {
+            try inner.claim(in: request, names: names, &workspace)
         }
 
         package func claim(

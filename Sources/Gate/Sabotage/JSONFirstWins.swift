@@ -8,14 +8,16 @@
 
         package init(_ inner: any Scheme) { self.inner = inner }
 
-        package func claim(in request: Request, _ workspace: inout Workspace) throws(Refusal) -> Claim? {
-            guard name == .authV4, trace(in: request) == .present else {
-                return try inner.claim(in: request, &workspace)
+        package func claim(
+            in request: Request, names: ParameterNames, _ workspace: inout Workspace
+        ) throws(Refusal) -> Claim? {
+            guard name == .authV4, trace(in: request, names: names) == .present else {
+                return try inner.claim(in: request, names: names, &workspace)
             }
             var other = request
             // What is no object is the scheme's to refuse.
             if let body = try? JSONFirstWins.firstMembers(of: request.body) { other.body = body }
-            return try inner.claim(in: other, &workspace)
+            return try inner.claim(in: other, names: names, &workspace)
         }
 
         /// The object with the first member of each name alone.

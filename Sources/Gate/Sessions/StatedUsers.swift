@@ -55,9 +55,7 @@ struct StatedUsers {
     /// Whether a parameter of that name is a `userId`, and everybody agrees that it is.
     private func states(_ raw: Span<UInt8>, at place: Place, after mark: UInt8) throws(Refusal) -> Bool {
         if place == .besideSigned { try refuseBarePercent(in: raw) }
-        let name = Form.forgivinglyDecoded(raw)
-        let user = ParameterName.reading(of: name.span, as: "userId")
-        let token = place == .general ? .other : ParameterName.reading(of: name.span, as: "token")
+        let (user, token) = StatedUsers.readings(of: raw, asTokenToo: place != .general)
         if user == .other, token == .other { return false }
         guard place != .besideSigned else {
             throw Refusal(.malformed, "the query, which nothing signs, has a name that may be read as userId or token")
@@ -66,6 +64,25 @@ struct StatedUsers {
             throw StatedUsers.mistakable
         }
         return user == .exact
+    }
+
+    /// How the name is read as `userId`, and as `token` where that is asked. A form may have as many names as bytes, so most
+    /// are told by their length, and those without escapes are not copied.
+    private static func readings(
+        of raw: Span<UInt8>, asTokenToo: Bool
+    ) -> (user: ParameterName.Reading, token: ParameterName.Reading) {
+        // No spelling is shorter than what it stands for.
+        guard raw.count >= 5 else { return (.other, .other) }
+        func readings(_ name: Span<UInt8>) -> (user: ParameterName.Reading, token: ParameterName.Reading) {
+            (
+                ParameterName.reading(of: name, as: "userId"),
+                asTokenToo ? ParameterName.reading(of: name, as: "token") : .other
+            )
+        }
+        for index in 0..<raw.count where raw[index] == UInt8(ascii: "%") || raw[index] == UInt8(ascii: "+") {
+            return readings(Form.forgivinglyDecoded(raw).span)
+        }
+        return readings(raw)
     }
 
     /// Some readers keep such a `%`, others leave it out, or the whole parameter.

@@ -13,35 +13,25 @@ enum AuthParameters {
         case lowerCased
     }
 
-    static func trace(of scheme: SchemeName, in request: Request) -> Trace {
-        let query = AuthNames(in: queryText(of: request))
-        if request.hasFormType, request.isBodyWhole {
-            let body = AuthNames(in: request.body.span)
-            if body.areSigned { return body.scheme == scheme ? .present : .absent }
-        }
-        if query.areSigned { return query.scheme == scheme ? .present : .absent }
-        return request.hasFormType && !request.isBodyWhole ? .outOfReach : .absent
+    static func trace(of scheme: SchemeName, names: ParameterNames) -> Trace {
+        if !names.isFormUnread, names.body.areAuthSigned { return names.body.authScheme == scheme ? .present : .absent }
+        if names.query.areAuthSigned { return names.query.authScheme == scheme ? .present : .absent }
+        return names.isFormUnread ? .outOfReach : .absent
     }
 
     /// Leaves the parameters in `workspace`, sorted; says where they came from. Nil where that scheme signs nothing here.
     static func read(
-        _ scheme: SchemeName, _ order: Order, in request: Request, _ workspace: inout Workspace
+        _ scheme: SchemeName, _ order: Order, in request: Request, names: ParameterNames, _ workspace: inout Workspace
     ) throws(Refusal) -> Place? {
+        let place: Place = !names.isFormUnread && names.body.areAuthSigned ? .body : .query
+        let signed = place == .body ? names.body : names.query
+        guard signed.areAuthSigned, signed.authScheme == scheme else { return nil }
         let query = queryText(of: request)
-        // Two walks, the first of which passes by what is not about signatures: of most requests it is the only one.
-        let inQuery = AuthNames(in: query)
-        let isForm = request.hasFormType && request.isBodyWhole
-        let inBody = isForm ? AuthNames(in: request.body.span) : AuthNames()
-        let place: Place = inBody.areSigned ? .body : .query
-        let names = place == .body ? inBody : inQuery
-        guard names.areSigned, names.scheme == scheme else { return nil }
         guard place == .query || query.count == 0 else {
             throw Refusal(.malformed, "signed parameters in a form body, and others in the query: expected one place")
         }
         let text = place == .query ? query : request.body.span
-        if let problem = FormParameters.scan(text, &workspace.parameters, for: NoNames.self).problem {
-            throw FormParameters.refusal(problem)
-        }
+        try FormParameters.scan(text, into: &workspace.parameters)
         try FormParameters.decode(text, &workspace)
         try fold(order, &workspace)
         FormParameters.sort(&workspace)

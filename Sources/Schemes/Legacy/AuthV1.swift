@@ -20,10 +20,16 @@ package struct AuthV1: Scheme {
             ])
     }
 
-    package func trace(in request: Request) -> Trace { AuthParameters.trace(of: name, in: request) }
+    package func trace(in request: Request, names: ParameterNames) -> Trace {
+        AuthParameters.trace(of: name, names: names)
+    }
 
-    package func claim(in request: Request, _ workspace: inout Workspace) throws(Refusal) -> Claim? {
-        guard let place = try AuthParameters.read(name, .lowerCased, in: request, &workspace) else { return nil }
+    package func claim(
+        in request: Request, names: ParameterNames, _ workspace: inout Workspace
+    ) throws(Refusal) -> Claim? {
+        guard let place = try AuthParameters.read(name, .lowerCased, in: request, names: names, &workspace) else {
+            return nil
+        }
         let text = workspace.decoded.span
         var claim = try AuthClaim(workspace).claim(for: name, version: "1.0", .key, text)
         claim.replay = .signature

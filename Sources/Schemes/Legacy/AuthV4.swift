@@ -22,12 +22,14 @@ package struct AuthV4: Scheme {
             ])
     }
 
-    package func trace(in request: Request) -> Trace {
+    package func trace(in request: Request, names: ParameterNames) -> Trace {
         request.names.contains(.xAuthSignature) || request.names.contains(.xAuthVersion) ? .present : .absent
     }
 
-    package func claim(in request: Request, _ workspace: inout Workspace) throws(Refusal) -> Claim? {
-        guard trace(in: request) == .present else { return nil }
+    package func claim(
+        in request: Request, names: ParameterNames, _ workspace: inout Workspace
+    ) throws(Refusal) -> Claim? {
+        guard trace(in: request, names: names) == .present else { return nil }
         let head = request.head.span
         guard let version = request.value(of: .xAuthVersion), request.matches(version, "4") else {
             throw Refusal(.malformed, "X-Auth-Version: expected 4, once")

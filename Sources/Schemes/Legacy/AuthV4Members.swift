@@ -34,7 +34,7 @@ enum AuthV4Members {
         for index in members.indices {
             let member = members[index]
             if index > 0 { text.append(UInt8(ascii: "&")) }
-            for place in member.name.range { escape(decoded[place], into: &text) }
+            text.append(escaping: decoded.extracting(member.name.range))
             text.append(UInt8(ascii: "="))
             text.append(decoded.extracting(member.value.range))
         }
@@ -63,19 +63,16 @@ enum AuthV4Members {
         case .yes: text.append(UInt8(ascii: "1"))
         case .no: text.append(UInt8(ascii: "0"))
         case .number: text.append(body.extracting(member.value.range))
-        case .container: for index in member.value.range { escape(body[index], into: &text) }
+        case .container: text.append(escaping: body.extracting(member.value.range))
         case .string:
             var hasNUL = false
-            try JSONMembers.forEachByte(of: member.value, in: body) {
-                hasNUL = hasNUL || $0 == 0
-                escape($0, into: &text)
+            try JSONMembers.forEachRun(of: member.value, in: body) { run in
+                // A string holds a NUL as an escape alone, which is a run of its own.
+                hasNUL = hasNUL || (run.count == 1 && run[0] == 0)
+                text.append(escaping: run)
             }
             if hasNUL { throw MalformedJSON(offset: Int(member.value.start), reason: "a NUL in a string") }
         }
         return Slice(start, text.count)
-    }
-
-    private static func escape(_ byte: UInt8, into text: inout ByteBuffer) {
-        if Percent.isUnreserved(byte) { text.append(byte) } else { Percent.escape(byte, into: &text) }
     }
 }

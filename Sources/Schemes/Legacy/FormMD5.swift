@@ -20,21 +20,25 @@ package struct FormMD5: Scheme {
             ])
     }
 
-    package func trace(in request: Request) -> Trace {
+    package func trace(in request: Request, names: ParameterNames) -> Trace {
         guard let place = place(of: request) else { return .absent }
         if place == .body, !request.isBodyWhole { return .outOfReach }
-        return FormMD5Names(in: text(at: place, of: request)).areSigned ? .present : .absent
+        return place.names(among: names).areMD5Signed ? .present : .absent
     }
 
-    package func claim(in request: Request, _ workspace: inout Workspace) throws(Refusal) -> Claim? {
-        guard let place = place(of: request), request.isBodyWhole || place != .body else { return nil }
+    package func claim(
+        in request: Request, names: ParameterNames, _ workspace: inout Workspace
+    ) throws(Refusal) -> Claim? {
+        guard let place = place(of: request), request.isBodyWhole || place != .body,
+            place.names(among: names).areMD5Signed
+        else { return nil }
         let text = text(at: place, of: request)
-        let scan = FormParameters.scan(text, &workspace.parameters, for: FormMD5Names.self)
-        guard scan.names.areSigned else { return nil }
-        if let problem = scan.problem { throw FormParameters.refusal(problem) }
+        try FormParameters.scan(text, into: &workspace.parameters)
         switch place {
         case .body:
-            if let query = request.query { try refuseBaseNames(in: request.head.span.extracting(query.range)) }
+            guard names.query.areWithoutMD5 else {
+                throw Refusal(.malformed, "signed parameters in the body, and more of their names in the query")
+            }
         case .query:
             guard request.body.isEmpty, request.isBodyWhole else {
                 throw Refusal(.malformed, "a body beside signed parameters in the query: nothing signs it")
@@ -53,7 +57,7 @@ package struct FormMD5: Scheme {
         for parameter in workspace.parameters {
             let name = workspace.decoded.span.extracting(parameter.name.range)
             if name.matches("sign") { continue }
-            if secretOffset < 0, FormMD5Names.isPrivateKey(before: parameter, workspace.decoded.span) {
+            if secretOffset < 0, FormMD5.isPrivateKey(before: parameter, workspace.decoded.span) {
                 secretOffset = appendPrivateKey(to: &text)
             }
             if !text.isEmpty { text.append(UInt8(ascii: "&")) }
@@ -76,6 +80,13 @@ package struct FormMD5: Scheme {
     private enum Place: Equatable {
         case body
         case query(Slice)
+
+        func names(among names: ParameterNames) -> SignatureNames {
+            switch self {
+            case .body: names.body
+            case .query: names.query
+            }
+        }
     }
 
     private func place(of request: Request) -> Place? {
@@ -92,9 +103,16 @@ package struct FormMD5: Scheme {
         }
     }
 
-    private func refuseBaseNames(in query: Span<UInt8>) throws(Refusal) {
-        guard FormMD5Names(in: query).areForeign else {
-            throw Refusal(.malformed, "signed parameters in the body, and more of their names in the query")
+    /// Whether `private_key`, which is not sent, sorts before that parameter.
+    private static func isPrivateKey(before parameter: FormParameter, _ text: borrowing Span<UInt8>) -> Bool {
+        let key: StaticString = "private_key"
+        // `private_`, as prefixes have it.
+        let prefix: UInt64 = 0x7072_6976_6174_655F
+        if parameter.prefix != prefix { return prefix < parameter.prefix }
+        let name = text.extracting(parameter.name.range)
+        for index in 0..<min(name.count, key.utf8CodeUnitCount) where name[index] != key.utf8Start[index] {
+            return key.utf8Start[index] < name[index]
         }
+        return key.utf8CodeUnitCount < name.count
     }
 }

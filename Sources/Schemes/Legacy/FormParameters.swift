@@ -1,26 +1,12 @@
 import CountersignWire
 
-/// Which of a scheme's own names occur among form parameters, noted in passing.
-protocol FormNames {
-    init()
-    mutating func note(_ pair: Form.Pair, of text: Span<UInt8>)
-}
-
-/// None is looked for.
-struct NoNames: FormNames {
-    mutating func note(_ pair: Form.Pair, of text: Span<UInt8>) {}
-}
-
 /// Form parameters decoded and sorted, as the schemes that sign them do.
 enum FormParameters {
     static let most = 256
 
-    /// Finds names and values as they are written, by their places in `text`; and where it could not be read further.
-    static func scan<Names: FormNames>(
-        _ text: Span<UInt8>, _ parameters: inout [FormParameter], for names: Names.Type
-    ) -> (names: Names, problem: Form.Problem?) {
+    /// Finds names and values as they are written, by their places in `text`.
+    static func scan(_ text: Span<UInt8>, into parameters: inout [FormParameter]) throws(Refusal) {
         parameters.removeAll(keepingCapacity: true)
-        var names = Names()
         var reader = Form.Reader()
         do throws(Form.Problem) {
             while let pair = try reader.next(in: text) {
@@ -28,12 +14,10 @@ enum FormParameters {
                     throw Form.Problem(at: Int(pair.name.start), expected: "at most \(most) parameters")
                 }
                 parameters.append(FormParameter(name: pair.name, value: pair.value, spelling: pair.spelling))
-                names.note(pair, of: text)
             }
         } catch {
-            return (names, error)
+            throw refusal(error)
         }
-        return (names, nil)
     }
 
     static func refusal(_ problem: Form.Problem) -> Refusal {

@@ -19,19 +19,25 @@ package struct MessageSignatures: Scheme {
             uncovered: [.transport, .otherFields, .fieldLines, .emptyQuery])
     }
 
-    package func trace(in request: Request) -> Trace {
-        request.names.contains(.signatureInput) || request.names.contains(.signature) ? .present : .absent
+    package func trace(in request: Request, names: ParameterNames) -> Trace {
+        MessageSignatures.signs(request) ? .present : .absent
     }
 
-    package func claim(in request: Request, _ workspace: inout Workspace) throws(Refusal) -> Claim? {
-        guard trace(in: request) == .present else { return nil }
+    private static func signs(_ request: Request) -> Bool {
+        request.names.contains(.signatureInput) || request.names.contains(.signature)
+    }
+
+    package func claim(
+        in request: Request, names: ParameterNames, _ workspace: inout Workspace
+    ) throws(Refusal) -> Claim? {
+        guard MessageSignatures.signs(request) else { return nil }
         return try read(request, &workspace, .byTag)
     }
 
     package func claim(
         in request: Request, labelled label: String, _ workspace: inout Workspace
     ) throws(Refusal) -> Claim? {
-        guard trace(in: request) == .present else { return nil }
+        guard MessageSignatures.signs(request) else { return nil }
         return try read(request, &workspace, .labelled(label))
     }
 

@@ -19,11 +19,13 @@ package struct SigV4: Scheme {
             ])
     }
 
-    package func trace(in request: Request) -> Trace {
+    package func trace(in request: Request, names: ParameterNames) -> Trace {
         SigV4Place.header(of: request) || SigV4Place.query(of: request) ? .present : .absent
     }
 
-    package func claim(in request: Request, _ workspace: inout Workspace) throws(Refusal) -> Claim? {
+    package func claim(
+        in request: Request, names: ParameterNames, _ workspace: inout Workspace
+    ) throws(Refusal) -> Claim? {
         switch (SigV4Place.header(of: request), SigV4Place.query(of: request)) {
         case (false, false): return nil
         case (true, true):

@@ -1,0 +1,50 @@
+import CountersignWire
+
+/// Which schemes have left signs in a request: looked at once, and read by whoever must know, from the choice of a scheme
+/// to the form of the answer.
+package struct SchemeTraces: Sendable {
+    package let names: ParameterNames
+    private let schemes: [any Scheme]
+    /// Bit i for `schemes[i]`.
+    private var present: UInt8 = 0
+    private var outOfReach: UInt8 = 0
+    private var messageSignatures: UInt8 = 0
+
+    init(of request: Request, schemes: [any Scheme]) {
+        names = ParameterNames(in: request)
+        self.schemes = schemes
+        for index in schemes.indices {
+            let bit = UInt8(truncatingIfNeeded: 1 << index)
+            switch schemes[index].trace(in: request, names: names) {
+            case .absent: break
+            case .present: present |= bit
+            case .outOfReach: outOfReach |= bit
+            }
+            if schemes[index].name == .messageSignatures { messageSignatures |= bit }
+        }
+    }
+
+    /// Whether any scheme has left a trace, well signed or badly.
+    package var areSigned: Bool { present | outOfReach != 0 }
+
+    /// Whether no scheme but message-signatures has left a trace.
+    package var areOfMessageSignatures: Bool { (present | outOfReach) & ~messageSignatures == 0 }
+
+    /// The form of answer that the caller understands, whatever becomes of the request.
+    package var dialect: AnswerDialect {
+        (first(in: present) ?? first(in: outOfReach))?.dialect ?? .problem
+    }
+
+    /// The first scheme that signs in a body which is too large to be held, or was not read; nil where none could.
+    var firstOutOfReach: SchemeName? { first(in: outOfReach)?.name }
+
+    /// The first scheme behind that one, in the order of the registry, of which there are signs.
+    func firstPresent(behind index: Int) -> SchemeName? {
+        first(in: present & ~UInt8(truncatingIfNeeded: (1 << (index + 1)) - 1))?.name
+    }
+
+    private func first(in bits: UInt8) -> (any Scheme)? {
+        let index = bits.trailingZeroBitCount
+        return index < schemes.count ? schemes[index] : nil
+    }
+}

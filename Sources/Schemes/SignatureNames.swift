@@ -1,0 +1,135 @@
+import CountersignWire
+
+/// The parameter names that form-md5, auth-v1 and auth-v2 sign by, as far as they occur in one query or form body, however
+/// they are escaped. One bounded scan finds them all.
+package struct SignatureNames: Sendable {
+    /// So many parameters are looked at. A signed form has at most ``FormParameters/most``, so a name behind these belongs
+    /// to no signature that could hold.
+    package static let mostPairs = 1_024
+
+    private struct Found: OptionSet {
+        let rawValue: UInt8
+        static let appID = Found(rawValue: 1 << 0)
+        static let md5Telling = Found(rawValue: 1 << 1)
+        static let authSignature = Found(rawValue: 1 << 2)
+        static let authKey = Found(rawValue: 1 << 3)
+        static let authTelling = Found(rawValue: 1 << 4)
+    }
+
+    private var found: Found = []
+    private var versions: UInt16 = 0
+    private var isSecondVersion = false
+    /// Whether a name of form-md5 could be where nobody looked: behind a pair that cannot be read, or behind the last of
+    /// ``mostPairs``.
+    private var isCut = false
+
+    package init() {}
+
+    /// As far as the text can be read.
+    package init(in text: Span<UInt8>) {
+        var start = 0
+        var pairs = 0
+        while start < text.count {
+            guard pairs < SignatureNames.mostPairs else {
+                isCut = true
+                return
+            }
+            pairs += 1
+            switch text[start] {
+            case UInt8(ascii: "a"), UInt8(ascii: "r"), UInt8(ascii: "s"), UInt8(ascii: "t"), UInt8(ascii: "%"):
+                note(pairAt: start, of: text)
+            // What a form reader refuses: an empty pair, or one without a name.
+            case UInt8(ascii: "&"), UInt8(ascii: "="): isCut = true
+            default: break
+            }
+            guard let end = text.firstIndex(of: UInt8(ascii: "&"), from: start) else { return }
+            start = end + 1
+        }
+        if start > 0 { isCut = true }
+    }
+
+    /// Whether somebody signs with form-md5 here, well or badly.
+    var areMD5Signed: Bool { found.isSuperset(of: [.appID, .md5Telling]) }
+    /// Whether there are none of form-md5's names; a text that was not read to its end may have some.
+    var areWithoutMD5: Bool { !isCut && found.isDisjoint(with: [.appID, .md5Telling]) }
+    /// Whether somebody signs with auth-v1 or auth-v2 here, well or badly.
+    var areAuthSigned: Bool { found.contains(.authSignature) || found.isSuperset(of: [.authKey, .authTelling]) }
+    /// auth-v2 says so, once; whatever says anything else, or nothing, is auth-v1's to judge.
+    var authScheme: SchemeName { versions == 1 && isSecondVersion ? .authV2 : .authV1 }
+
+    // MARK: Names
+
+    /// The longest of them is `auth_signature`; no byte is spelled longer than `%61`.
+    private static let longestName = 14
+
+    private mutating func note(pairAt start: Int, of text: Span<UInt8>) {
+        let limit = min(text.count, start + 3 * SignatureNames.longestName + 1)
+        var end = start
+        while end < limit, text[end] != UInt8(ascii: "="), text[end] != UInt8(ascii: "&") { end += 1 }
+        let isEnded = end == text.count || end < limit
+        guard isEnded, end - start >= 4 else { return }
+        var decoded = InlineArray<14, UInt8>(repeating: 0)
+        guard let count = SignatureNames.decode(text.extracting(start..<end), into: &decoded) else { return }
+        let name = decoded.span.extracting(0..<count)
+        switch count {
+        case 4: if name.matches("sign") || name.matches("rand") { noteMD5(.md5Telling) }
+        case 6: if name.matches("app_id") { noteMD5(.appID) }
+        case 8: if name.matches("auth_key") { found.insert(.authKey) }
+        case 9: if name.matches("timestamp") { noteMD5(.md5Telling) }
+        case 12: if name.matches("auth_version") { noteVersion(valueFrom: end + 1, of: text) }
+        case 14:
+            if name.matches("auth_signature") { found.insert(.authSignature) }
+            if name.matches("auth_client_id") { found.insert(.authKey) }
+            if name.matches("auth_timestamp") { found.insert(.authTelling) }
+        default: break
+        }
+    }
+
+    private mutating func noteMD5(_ name: Found) { if !isCut { found.insert(name) } }
+
+    private mutating func noteVersion(valueFrom start: Int, of text: Span<UInt8>) {
+        found.insert(.authTelling)
+        if versions < .max { versions += 1 }
+        var end = start
+        while end < min(text.count, start + 4), text[end] != UInt8(ascii: "&") { end += 1 }
+        guard start < end else {
+            isSecondVersion = false
+            return
+        }
+        let value = text.extracting(start..<end)
+        isSecondVersion = value.matches("2") || value.matches("%32")
+    }
+
+    /// What a name stands for, and its length; nil where it is no name of a form, or longer than any of these.
+    private static func decode(_ raw: Span<UInt8>, into name: inout InlineArray<14, UInt8>) -> Int? {
+        var count = 0
+        var index = 0
+        while index < raw.count {
+            guard count < longestName else { return nil }
+            var byte = raw[index]
+            if byte == UInt8(ascii: "%") {
+                guard let escaped = Percent.byte(in: raw, at: index + 1) else { return nil }
+                byte = escaped
+                index += 2
+            }
+            name[count] = byte
+            count += 1
+            index += 1
+        }
+        return count
+    }
+}
+
+/// The signature names of a request: those of its query, and those of its form body where that is held.
+package struct ParameterNames: Sendable {
+    package let query: SignatureNames
+    package let body: SignatureNames
+    /// Whether there is a form body that was not read, so that nothing is known of its names.
+    package let isFormUnread: Bool
+
+    package init(in request: Request) {
+        query = request.query.map { SignatureNames(in: request.head.span.extracting($0.range)) } ?? SignatureNames()
+        body = request.hasFormType ? SignatureNames(in: request.body.span) : SignatureNames()
+        isFormUnread = request.hasFormType && !request.isBodyWhole
+    }
+}
