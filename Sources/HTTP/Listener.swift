@@ -11,11 +11,13 @@ package final class Listener: @unchecked Sendable {
         package var limits: Limits
         package var deadlines: Deadlines
         package var tls: TLSContext?
+        package var rules: HeadRules
 
-        package init(limits: Limits, deadlines: Deadlines, tls: TLSContext?) {
+        package init(limits: Limits, deadlines: Deadlines, tls: TLSContext?, rules: HeadRules = HeadRules()) {
             self.limits = limits
             self.deadlines = deadlines
             self.tls = tls
+            self.rules = rules
         }
     }
 

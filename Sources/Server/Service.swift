@@ -32,7 +32,10 @@ final class Service {
             self.port = port
             let authorities = Service.authorities(configuration, port: port)
             let target = try Service.upstream(configuration)
-            let settings = Listener.Settings(limits: configuration.limits, deadlines: configuration.deadlines, tls: tls)
+            var rules = configuration.headRules
+            rules.defaultAuthority = authorities.first
+            let settings = Listener.Settings(
+                limits: configuration.limits, deadlines: configuration.deadlines, tls: tls, rules: rules)
             for index in 0..<count {
                 let loop = try EventLoop()
                 let gateway = Gateway(

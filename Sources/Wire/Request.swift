@@ -28,8 +28,11 @@
 
     @usableFromInline package var head: [UInt8] = []
     package var method = Slice.empty
-    /// The raw request target: origin form (`/path?query`) or `*`.
+    /// The request target in origin form (`/path?query`), or `*`: what is forwarded. Of a target in absolute form it is
+    /// the part behind the authority.
     package var target = Slice.empty
+    /// The authority of a target that was sent in absolute form, right before `target`; else empty.
+    package var absoluteAuthority = Slice.empty
     package var path = Slice.empty
     /// What follows the first `?`, without it; nil when the target has none.
     package var query: Slice?
@@ -51,6 +54,11 @@
     package var isBodyWhole = true
 
     package init() {}
+
+    /// The whole request target as it was sent. Source: RFC 9421 §2.2.5.
+    package var requestTarget: Slice {
+        absoluteAuthority.isEmpty ? target : Slice(Int(method.end) + 1, Int(target.end))
+    }
 
     /// Looks up which fields these are; whoever writes `fields`, with names in lower case, calls it once.
     package mutating func tellFieldsApart() {

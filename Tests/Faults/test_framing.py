@@ -90,7 +90,21 @@ CASES = {
     "no Host": lambda k: swap(k, b"Host: ", b"X-Host: "),
     "an empty Host": lambda k: swap(k, b"Host: " + k.authority.encode(), b"Host:"),
     "a Host with a comma": lambda k: swap(k, b"\r\nHost: ", b"\r\nHost: other.example,"),
-    "absolute form": lambda k: swap(k, b"GET / ", b"GET http://" + k.authority.encode() + b"/ "),
+    "absolute form of another authority": lambda k: swap(k, b"GET / ", b"GET http://other.example/ "),
+    "absolute form of the other scheme": lambda k: swap(k, b"GET / ", b"GET https://" + k.authority.encode() + b"/ "),
+    "absolute form without a path": lambda k: swap(k, b"GET / ", b"GET http://" + k.authority.encode() + b" "),
+    "two empty lines before the request": lambda k: b"\r\n\r\n" + k.request(),
+    "a bare LF before the request": lambda k: b"\n" + k.request(),
+    "a method in lower case": lambda k: k.request("get"),
+    "a method with a hyphen": lambda k: k.request("M-SEARCH"),
+    "TRACE": lambda k: k.request("TRACE"),
+    "a trailer without a colon": lambda k: post(k, "Transfer-Encoding: chunked", CHUNKED[:-2] + b"Trailer\r\n\r\n"),
+    "a trailer that is a request line": lambda k: post(
+        k, "Transfer-Encoding: chunked", CHUNKED[:-2] + b"GET /smuggled HTTP/1.1\r\n\r\n"),
+    "a trailer with a space before the colon": lambda k: post(
+        k, "Transfer-Encoding: chunked", CHUNKED[:-2] + b"a : b\r\n\r\n"),
+    "a folded trailer": lambda k: post(k, "Transfer-Encoding: chunked", CHUNKED[:-2] + b"a: b\r\n c\r\n\r\n"),
+    "too many trailers": lambda k: post(k, "Transfer-Encoding: chunked", CHUNKED[:-2] + b"a: b\r\n" * 65 + b"\r\n"),
     "authority form": lambda k: swap(k, b"GET / ", b"CONNECT " + k.authority.encode() + b" "),
     "no version": lambda k: swap(k, b" HTTP/1.1", b""),
     "HTTP/0.9": lambda k: b"GET /\r\n",
@@ -142,3 +156,89 @@ def test_a_bad_request_after_good_ones_in_one_write(plain):
         assert [connection.answer().status for _ in range(3)] == [200, 200, 400]
         assert connection.is_closed()
     assert [seen.target for seen in plain.backend.seen[before:]] == ["/first", "/second"]
+
+
+# What RFC 9112 asks a server to accept although it is unusual: each reaches the backend, in origin form and with a Host.
+UNUSUAL = {
+    "an empty line before the request": lambda k: b"\r\n" + k.request(target="/a?b=%2F"),
+    "absolute form": lambda k: k.request(target="/a?b=%2F").replace(b"GET /", b"GET http://%s/" % k.authority.encode(), 1),
+    "absolute form, another case": lambda k: k.request(target="/a?b=%2F").replace(
+        b"GET /", b"GET HTTP://%s/" % k.authority.upper().encode(), 1),
+    "absolute form, its request target signed": lambda k: k.request(
+        target="/a?b=%2F", derived=(("@request-target", f"http://{k.authority}/a?b=%2F"),
+                                    ("@target-uri", f"http://{k.authority}/a?b=%2F"))).replace(
+        b"GET /", b"GET http://%s/" % k.authority.encode(), 1),
+    "HTTP/1.0 without Host": lambda k: k.request(target="/a?b=%2F").replace(b"HTTP/1.1", b"HTTP/1.0").replace(
+        b"Host: %s\r\n" % k.authority.encode(), b""),
+    "HTTP/1.0 without Host, absolute form": lambda k: k.request(target="/a?b=%2F").replace(
+        b"HTTP/1.1", b"HTTP/1.0").replace(b"Host: %s\r\n" % k.authority.encode(), b"").replace(
+        b"GET /", b"GET http://%s/" % k.authority.encode(), 1),
+}
+
+
+@pytest.mark.parametrize("name", UNUSUAL)
+def test_the_unusual_that_the_standard_asks_for(plain, name):
+    before = len(plain.backend.seen)
+    assert plain.send(UNUSUAL[name](plain.key)).status == 200
+    (seen,) = plain.backend.seen[before:]
+    assert (seen.method, seen.target, seen.version) == ("GET", "/a?b=%2F", "HTTP/1.1")
+    assert seen.get("host").lower() == plain.key.authority
+
+
+def test_the_origin_form_is_not_what_was_signed_as_absolute_form(plain):
+    """A signature over `@request-target` holds for the form that was sent, and for no other. Source: RFC 9421 §2.2.5."""
+    signed = plain.key.request(derived=(("@request-target", f"http://{plain.key.authority}/"),))
+    assert plain.send(signed).status == 401
+
+
+def test_an_empty_line_behind_a_body_is_passed_over(plain):
+    """Some clients end a body with one more CRLF than they announced. Source: RFC 9112 §2.2."""
+    with plain.connect() as connection:
+        connection.send(plain.key.request("POST", "/first", BODY) + b"\r\n" + plain.key.request(target="/second"))
+        assert [connection.answer().status for _ in range(2)] == [200, 200]
+
+
+def test_fields_with_underscores(tmp_path):
+    """Backends that hand fields over as CGI does take `x_user` for `x-user`. Such a field is dropped before anybody reads
+    it: where a signature covers it, the request is refused and does not pass without it."""
+    with Backend() as backend, Gateway(tmp_path, "--tls", "off", "--upstream", backend.url) as gateway:
+        gateway.add_app("demo", forward="x_user,x-user")
+        key = gateway.add_release()
+
+        def uncovered() -> bytes:
+            return key.request().replace(b"\r\nHost:", b"\r\nX_User: root\r\nx-user: me \r\nHost:", 1)
+
+        assert gateway.send(uncovered()).status == 200
+        assert backend.seen[0].get("x_user") is None and backend.seen[0].get("x-user") == "me"
+        assert b"root" not in backend.raw[0]
+        assert gateway.send(key.request(fields=[("x_user", "root")])).status == 401
+        framed = key.request().replace(b"\r\nHost:", b"\r\nContent_Length: 8\r\nTransfer_Encoding: x\r\nHost:", 1)
+        assert gateway.send(framed).status == 200
+        assert len(backend.seen) == 2
+
+        assert gateway.stop() == 0
+        gateway.start("--underscore-fields", "keep")
+        assert gateway.send(key.request(fields=[("x_user", "root")])).status == 200
+        assert backend.seen[-1].get("x_user") == "root"
+
+        assert gateway.stop() == 0
+        gateway.start("--underscore-fields", "refuse")
+        assert gateway.send(uncovered()).status == 400
+        assert len(backend.seen) == 3
+
+
+def test_methods_that_are_named(tmp_path):
+    with Backend() as backend, Gateway(
+            tmp_path, "--tls", "off", "--upstream", backend.url, "--allow-methods", "M-SEARCH,get") as gateway:
+        gateway.add_app("demo")
+        key = gateway.add_release()
+        for method, status in (("M-SEARCH", 200), ("get", 200), ("PURGE", 200), ("TRACE", 400), ("B-C", 400), ("Get", 400)):
+            assert gateway.send(key.request(method)).status == status, method
+        assert [seen.method for seen in backend.seen] == ["M-SEARCH", "get", "PURGE"]
+
+
+@pytest.mark.parametrize("options", [("--underscore-fields", "maybe"), ("--allow-methods", "CONNECT"),
+                                     ("--allow-methods", "GET,,PUT"), ("--allow-methods", "a b")])
+def test_settings_that_mean_nothing_end_the_start(tmp_path, options):
+    with pytest.raises(AssertionError, match="exit 2"):
+        Gateway(tmp_path, *options).start()

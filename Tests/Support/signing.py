@@ -26,16 +26,18 @@ class ReleaseKey:
 
     def head(self, method: str, target: str, *, body: bytes = b"", body_digest: str | None = None,
              fields: list[tuple[str, str]] | None = None, created: int | None = None, nonce: str | None = None,
-             length: str | None = None) -> bytes:
+             length: str | None = None, derived: tuple[tuple[str, str], ...] = ()) -> bytes:
         """The signed head of a request, its empty line included. `length` is the framing field to send, if not
-        `Content-Length: len(body)`; `body_digest` stands for a body that is too large to hold."""
+        `Content-Length: len(body)`; `body_digest` stands for a body that is too large to hold; `derived` are derived
+        components to cover beside the usual ones, with their values."""
         if body and body_digest is None:
             body_digest = digest(body)
         if length is None and body:
             length = f"Content-Length: {len(body)}"
         sent = [(name.lower(), value) for name, value in fields or []]
         path, _, query = target.partition("?")
-        covered = [("@method", method), ("@authority", self.authority), ("@path", path), ("@query", f"?{query}")]
+        covered = [("@method", method), ("@authority", self.authority), ("@path", path), ("@query", f"?{query}"),
+                   *derived]
         signed = [("countersign-release", self.release or self.key_id)] + sent
         if body_digest:
             signed.append(("content-digest", body_digest))

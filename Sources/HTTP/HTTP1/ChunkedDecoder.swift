@@ -2,8 +2,8 @@ import CountersignWire
 
 /// Takes the chunked coding off a body, as its bytes come. Source: RFC 9112 §7.1.
 ///
-/// Chunk extensions are read past and trailers dropped, both within bounds; a size is 1 to 15 hexadecimal digits, and
-/// every line ends in CRLF.
+/// Chunk extensions are read past and trailers dropped, both within bounds; a trailer is a field line by the same rules
+/// as in a head. A size is 1 to 15 hexadecimal digits, and every line ends in CRLF.
 struct ChunkedDecoder {
     enum Step: Equatable {
         /// All of the input was taken; there is more to come.
@@ -22,7 +22,8 @@ struct ChunkedDecoder {
         case dataCarriageReturn
         case dataLineFeed
         case trailerStart
-        case trailerLine
+        case trailerName
+        case trailerValue
         case trailerLineFeed
         case lastLineFeed
     }
@@ -30,10 +31,12 @@ struct ChunkedDecoder {
     /// Bytes of one chunk's extensions, and of all trailers.
     private static let overheadLimit = 1_024
     private static let trailerLimit = 8_192
+    private static let mostTrailers = 64
 
     private var state = State.size(digits: 0)
     private var remaining = 0
     private var overhead = 0
+    private var trailers = 0
 
     mutating func next(_ bytes: Span<UInt8>, from start: Int) throws(Refusal) -> Step {
         var position = start
@@ -90,10 +93,20 @@ struct ChunkedDecoder {
                 state = .lastLineFeed
             } else {
                 guard Octet.isToken(byte) else { throw Refusal(.malformed, "a trailer does not begin with a name") }
+                guard trailers < ChunkedDecoder.mostTrailers else {
+                    throw Refusal(.tooLarge, "more than \(ChunkedDecoder.mostTrailers) trailers")
+                }
+                trailers += 1
                 try takeOverhead(byte, ChunkedDecoder.trailerLimit)
-                state = .trailerLine
+                state = .trailerName
             }
-        case .trailerLine:
+        case .trailerName:
+            guard byte == Octet.colon || Octet.isToken(byte) else {
+                throw Refusal(.malformed, "a trailer's name is followed by \(FieldLines.hex(byte)) and not by a colon")
+            }
+            try takeOverhead(byte, ChunkedDecoder.trailerLimit)
+            if byte == Octet.colon { state = .trailerValue }
+        case .trailerValue:
             if byte == Octet.carriageReturn {
                 state = .trailerLineFeed
             } else {
@@ -109,6 +122,7 @@ struct ChunkedDecoder {
         return false
     }
 
+    /// Counts a byte that is passed over. Source of the characters: RFC 9110 §5.5.
     private mutating func takeOverhead(_ byte: UInt8, _ limit: Int) throws(Refusal) {
         overhead += 1
         guard overhead <= limit else { throw Refusal(.tooLarge, "chunk extensions or trailers over \(limit) bytes") }

@@ -37,7 +37,9 @@ final class Connection: Exchange, @unchecked Sendable {
         self.stream = stream
         self.listener = listener
         self.peer = peer
-        parser = HeadParser(limits: listener.limits)
+        parser = HeadParser(
+            limits: listener.limits, rules: listener.settings.rules,
+            transport: listener.tls == nil ? .plain : .tls)
     }
 
     var loop: EventLoop { stream.loop }

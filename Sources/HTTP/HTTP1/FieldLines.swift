@@ -36,16 +36,26 @@ enum FieldLines {
         }
     }
 
+    /// Whether a name among the field lines of a head holds an underscore.
+    enum Underscores { case none, some }
+
     /// Reads the field lines in `start..<end`, where `end` is behind the empty line.
     ///
     /// No obs-fold, no white space before the colon, no empty name, no control character. Source: RFC 9112 §5.
+    @discardableResult
     static func parse(
         _ bytes: Span<UInt8>, from start: Int, to end: Int, limit: Int, into fields: inout [Request.Field]
-    ) throws(Refusal) {
+    ) throws(Refusal) -> Underscores {
+        var underscores = Underscores.none
         var position = start
         while position < end - 2 {
             let nameStart = position
-            while Octet.isToken(bytes[position]) { position += 1 }
+            while true {
+                while Octet.isTokenWithoutUnderscore(bytes[position]) { position += 1 }
+                guard bytes[position] == Octet.underscore else { break }
+                underscores = .some
+                position += 1
+            }
             guard bytes[position] == Octet.colon, position > nameStart else {
                 throw refusal(of: bytes[position], isLineStart: position == nameStart)
             }
@@ -65,6 +75,7 @@ enum FieldLines {
             guard fields.count < limit else { throw Refusal(.tooLarge, "more than \(limit) header fields") }
             fields.append(Request.Field(name: name, value: Slice(valueStart, valueEnd)))
         }
+        return underscores
     }
 
     /// Copies the chosen lines (bit i for `fields[i]`) as they stand in `head`, neighbours in one go.
@@ -134,6 +145,12 @@ enum FieldLines {
         guard bytes.count >= text.utf8CodeUnitCount else { return false }
         for offset in 0..<text.utf8CodeUnitCount where bytes[offset] != text.utf8Start[offset] { return false }
         return true
+    }
+
+    /// Whether `bytes` begin with `text` (which is lower-case), compared without case.
+    static func starts(_ bytes: Span<UInt8>, withCaseless text: StaticString) -> Bool {
+        guard bytes.count >= text.utf8CodeUnitCount else { return false }
+        return equals(bytes, Slice(0, text.utf8CodeUnitCount), text)
     }
 
     /// Whether a comma-separated list holds `member` (lower-case), compared without case.

@@ -5,7 +5,7 @@ import CountersignWire
 package struct HeadParser {
     /// A head that was read, and what it says of the connection.
     package struct Parsed: Sendable {
-        /// Bytes of the head, the empty line included.
+        /// Bytes that were read: the head, the empty line included, and an empty line before it.
         package var length: Int
         package var keepsAlive: Bool
         package var expectsContinue: Bool
@@ -18,13 +18,40 @@ package struct HeadParser {
     }
 
     private let limits: Limits
+    private let rules: HeadRules
+    private let transport: Request.Transport?
     private var scanner = FieldLines.EndScanner()
 
-    package init(limits: Limits) { self.limits = limits }
+    /// `transport` is what a target in absolute form must name; nil accepts `http` and `https`.
+    package init(limits: Limits, rules: HeadRules = HeadRules(), transport: Request.Transport? = nil) {
+        self.limits = limits
+        self.rules = rules
+        self.transport = transport
+    }
 
     /// Reads a head from the start of `bytes` into `request`, or answers nil where more bytes are needed. Call again
     /// with the same bytes and more; after a head was read, call with what follows it.
+    ///
+    /// One empty line before the request line is skipped, as some clients end a body with one more CRLF than they
+    /// announced. Source: RFC 9112 §2.2.
     package mutating func parse(_ bytes: Span<UInt8>, into request: inout Request) throws(Refusal) -> Parsed? {
+        guard !bytes.isEmpty else { return nil }
+        guard bytes[0] == Octet.carriageReturn else { return try parseHead(bytes, into: &request) }
+        guard bytes.count > 2 else {
+            guard bytes.count < 2 || bytes[1] == Octet.lineFeed else { throw emptyLineRefusal }
+            return nil
+        }
+        guard bytes[1] == Octet.lineFeed, bytes[2] != Octet.carriageReturn else { throw emptyLineRefusal }
+        guard var parsed = try parseHead(bytes.extracting(2...), into: &request) else { return nil }
+        parsed.length += 2
+        return parsed
+    }
+
+    private var emptyLineRefusal: Refusal {
+        Refusal(.malformed, "more than one empty line, or a bare CR, stands before the request line")
+    }
+
+    private mutating func parseHead(_ bytes: Span<UInt8>, into request: inout Request) throws(Refusal) -> Parsed? {
         guard let length = try scanner.end(in: bytes) else {
             if bytes.count >= limits.headBytes { throw headTooLarge }
             return nil
@@ -35,9 +62,12 @@ package struct HeadParser {
         request.reset()
         bytes.extracting(0..<length).withUnsafeBufferPointer { request.head.append(contentsOf: $0) }
         let fieldStart = try parseRequestLine(bytes, into: &request)
-        try FieldLines.parse(bytes, from: fieldStart, to: length, limit: limits.fieldCount, into: &request.fields)
+        let underscores = try FieldLines.parse(
+            bytes, from: fieldStart, to: length, limit: limits.fieldCount, into: &request.fields)
         lowercaseNames(&request)
+        if underscores == .some { try applyUnderscoreRule(to: &request) }
         request.tellFieldsApart()
+        if request.minorVersion == 0, !request.names.contains(.host) { try addHost(to: &request) }
         return try interpret(&request, length: length)
     }
 
@@ -46,8 +76,11 @@ package struct HeadParser {
     /// `METHOD SP target SP HTTP/1.x CRLF`; answers where the fields begin.
     private func parseRequestLine(_ bytes: Span<UInt8>, into request: inout Request) throws(Refusal) -> Int {
         var position = 0
-        while Octet.isToken(bytes[position]) { position += 1 }
-        guard position > 0, position <= 32, bytes[position] == Octet.space else {
+        while Octet.isUpperCase(bytes[position]) { position += 1 }
+        if bytes[position] != Octet.space || bytes[0] == UInt8(ascii: "C") || bytes[0] == UInt8(ascii: "T") {
+            position = try endOfUnusualMethod(bytes)
+        }
+        guard position > 0, position <= 32 else {
             throw Refusal(.malformed, "the request line does not begin with a method and a space")
         }
         request.method = Slice(0, position)
@@ -62,10 +95,7 @@ package struct HeadParser {
             throw Refusal(.tooLarge, "the request target is over \(limits.targetBytes) bytes")
         }
         request.target = Slice(start, position)
-        let isAsterisk = position == start + 1 && bytes[start] == UInt8(ascii: "*")
-        guard bytes[start] == UInt8(ascii: "/") || (isAsterisk && request.matches(request.method, "OPTIONS")) else {
-            throw Refusal(.malformed, "the request target does not begin with '/'")
-        }
+        if bytes[start] != UInt8(ascii: "/") { try parseUnusualTarget(bytes, of: &request) }
         request.splitTarget()
         position += 1
         let version: StaticString = "HTTP/1."
@@ -81,6 +111,75 @@ package struct HeadParser {
         else { throw Refusal(.malformed, "the request line does not end in HTTP/1.1 or HTTP/1.0") }
         request.minorVersion = Int(minor - UInt8(ascii: "0"))
         return position + 3
+    }
+
+    /// The end of a method that is not simply upper-case letters, or that may be `CONNECT` or `TRACE`.
+    ///
+    /// A tunnel is not for a gateway that judges requests, and `TRACE` shows a page the fields that it could not read.
+    private func endOfUnusualMethod(_ bytes: Span<UInt8>) throws(Refusal) -> Int {
+        var end = 0
+        while Octet.isToken(bytes[end]) { end += 1 }
+        guard end > 0, end <= 32, bytes[end] == Octet.space else {
+            throw Refusal(.malformed, "the request line does not begin with a method and a space")
+        }
+        let method = Slice(0, end)
+        guard !rules.adds(method, of: bytes) else { return end }
+        for index in method.range where !Octet.isUpperCase(bytes[index]) {
+            throw Refusal(.malformed, "the method holds the byte \(FieldLines.hex(bytes[index])); expected A to Z")
+        }
+        guard !FieldLines.equals(bytes, method, "connect"), !FieldLines.equals(bytes, method, "trace") else {
+            throw Refusal(.malformed, "the method is CONNECT or TRACE, which are not served")
+        }
+        return end
+    }
+
+    /// `*` of `OPTIONS`, and the absolute form `http://host/path`, of which the origin form stays as the target.
+    /// Source: RFC 9112 §3.2.2, §3.2.4.
+    private func parseUnusualTarget(_ bytes: Span<UInt8>, of request: inout Request) throws(Refusal) {
+        let target = request.target
+        if target.count == 1, bytes[Int(target.start)] == UInt8(ascii: "*"), request.matches(request.method, "OPTIONS")
+        {
+            return
+        }
+        let rest = bytes.extracting(target.range)
+        let prefix: Int
+        if transport != .tls, FieldLines.starts(rest, withCaseless: "http://") {
+            prefix = 7
+        } else if transport != .plain, FieldLines.starts(rest, withCaseless: "https://") {
+            prefix = 8
+        } else {
+            throw Refusal(.malformed, "the request target begins neither with '/' nor with this listener's scheme")
+        }
+        var path = prefix
+        while path < rest.count, Octet.isHost(rest[path]) { path += 1 }
+        guard path > prefix, path < rest.count, rest[path] == UInt8(ascii: "/") else {
+            throw Refusal(.malformed, "the request target in absolute form does not name a host and then a path")
+        }
+        let start = Int(target.start)
+        request.absoluteAuthority = Slice(start + prefix, start + path)
+        request.target = Slice(start + path, Int(target.end))
+    }
+
+    private func applyUnderscoreRule(to request: inout Request) throws(Refusal) {
+        switch rules.underscoreFields {
+        case .keep: return
+        case .drop: try request.removeFieldsWithUnderscores(limit: limits.fieldCount)
+        case .refuse: throw Refusal(.malformed, "a field name holds an underscore")
+        }
+    }
+
+    /// HTTP/1.0 asks for no `Host`: the target's authority stands for it, or the one that is configured.
+    /// Source: RFC 9112 §3.3.
+    private func addHost(to request: inout Request) throws(Refusal) {
+        guard request.fields.count < limits.fieldCount else {
+            throw Refusal(.tooLarge, "more than \(limits.fieldCount) header fields")
+        }
+        if !request.absoluteAuthority.isEmpty {
+            request.addHost(Array(request.head[request.absoluteAuthority.range]))
+        } else if let authority = rules.defaultAuthority {
+            request.addHost(authority.utf8)
+        }
+        request.tellFieldsApart()
     }
 
     private func lowercaseNames(_ request: inout Request) {
@@ -106,6 +205,10 @@ package struct HeadParser {
     private func interpret(_ request: inout Request, length: Int) throws(Refusal) -> Parsed {
         let control = try control(of: request)
         guard let host = control.host else { throw Refusal(.malformed, "there is no Host field") }
+        guard
+            request.absoluteAuthority.isEmpty
+                || FieldLines.equals(request.head.span, request.absoluteAuthority, host)
+        else { throw Refusal(.malformed, "the request target names another authority than the Host field") }
         request.authority = host
         request.framing =
             switch (control.contentLength, control.isChunked) {
@@ -165,22 +268,5 @@ package struct HeadParser {
             }
         }
         return control
-    }
-}
-
-extension Request {
-    /// Empties the request and keeps its buffers, so that the next one on the connection allocates nothing.
-    package mutating func reset() {
-        head.removeAll(keepingCapacity: true)
-        fields.removeAll(keepingCapacity: true)
-        if !body.isEmpty { body = [] }
-        method = .empty
-        target = .empty
-        path = .empty
-        query = nil
-        authority = .empty
-        framing = .none
-        isBodyWhole = true
-        minorVersion = 1
     }
 }

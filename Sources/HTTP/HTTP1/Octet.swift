@@ -5,6 +5,7 @@ enum Octet {
     static let carriageReturn = UInt8(ascii: "\r")
     static let space = UInt8(ascii: " ")
     static let colon = UInt8(ascii: ":")
+    static let underscore = UInt8(ascii: "_")
 
     /// `tchar`: two words of bits, one for each half of ASCII.
     @inline(__always) static func isToken(_ byte: UInt8) -> Bool {
@@ -13,6 +14,16 @@ enum Octet {
         guard byte < 0x80 else { return false }
         return ((byte < 0x40 ? low : high) >> UInt64(byte & 0x3F)) & 1 == 1
     }
+
+    /// `tchar` but the underscore, which field names are told apart by.
+    @inline(__always) static func isTokenWithoutUnderscore(_ byte: UInt8) -> Bool {
+        let low: UInt64 = 0x03FF_6CFA_0000_0000
+        let high: UInt64 = 0x57FF_FFFF_47FF_FFFE
+        guard byte < 0x80 else { return false }
+        return ((byte < 0x40 ? low : high) >> UInt64(byte & 0x3F)) & 1 == 1
+    }
+
+    @inline(__always) static func isUpperCase(_ byte: UInt8) -> Bool { byte &- UInt8(ascii: "A") < 26 }
 
     /// What a field value may hold: visible ASCII, space, tab and obs-text; no control character.
     @inline(__always) static func isFieldValue(_ byte: UInt8) -> Bool {

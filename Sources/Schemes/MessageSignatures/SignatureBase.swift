@@ -70,7 +70,7 @@ struct SignatureBase {
         case .method: text.append(head.extracting(request.method.range))
         case .authority: authority(into: &text)
         case .scheme: text.append(request.transport == .tls ? "https" : "http")
-        case .requestTarget: text.append(head.extracting(request.target.range))
+        case .requestTarget: text.append(head.extracting(request.requestTarget.range))
         case .targetURI:
             text.append(request.transport == .tls ? "https://" : "http://")
             authority(into: &text)

@@ -29,6 +29,8 @@ public struct Configuration: Sendable, Equatable {
     public var prefix = "/countersign/v1"
     /// How large anything from outside may be.
     public var limits = Limits()
+    /// What a request's head may hold beyond what every server reads the same way.
+    public var headRules = HeadRules()
     /// What is kept of requests that are done once.
     public var once = OnceSettings()
     /// How long anything may take.

@@ -169,6 +169,27 @@ extension Setting {
                 $0.trustedProxies.isEmpty ? .null : .string($0.trustedProxies.map(\.description).joined(separator: ","))
             }),
         Setting(
+            "underscore-fields", "RULE",
+            "request fields with an underscore in their names: `drop` them, `keep` them or `refuse` the request",
+            expected: "drop, keep or refuse",
+            set: { configuration, text in
+                HeadRules.UnderscoreFields(rawValue: text).map { configuration.headRules.underscoreFields = $0 }
+            },
+            show: { .string($0.headRules.underscoreFields.rawValue) }),
+        Setting(
+            "allow-methods", "METHOD,…",
+            "methods beside those of upper-case letters, such as M-SEARCH; TRACE only where it is named (default: none)",
+            expected: "method names of up to 32 characters, several joined by commas; not CONNECT",
+            set: { configuration, text in
+                let names = text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
+                guard names.count <= 32, names.allSatisfy(HeadRules.isExtraMethod) else { return nil }
+                return configuration.headRules.extraMethods = names
+            },
+            show: {
+                let names = $0.headRules.extraMethods
+                return names.isEmpty ? .null : .string(names.joined(separator: ","))
+            }),
+        Setting(
             "workers", "N", "event loops (default: one a core)", expected: "a whole number from 1 to 256",
             set: { configuration, text in wholeNumber(text, in: 1...256).map { configuration.workers = $0 } },
             show: { $0.workers.map { .integer(Int64($0)) } ?? .null }),
