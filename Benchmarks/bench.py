@@ -1,41 +1,32 @@
 #!/usr/bin/env python3
 """CPU per request and requests a second: the gateway, which verifies every request and remembers it, beside nginx's
-`proxy_pass`, which checks nothing. One worker each, no access log, the same backend, the same requests, rounds in turn.
+`proxy_pass`, which checks nothing. One worker each, no access log, the same backend, the same requests, rounds in turn. The backend
+must have seen each request once: an answer out of a proxy's memory would be measured as one that was forwarded.
 
 Usage: bench.py [--rounds N] [--requests N] [--json FILE]. script/bench builds what it needs and calls it.
 """
 
 import argparse
 import json
-import os
 import pathlib
-import socket
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
+import urllib.request
+from dataclasses import dataclass
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "Tests/Support"))
 
 from gateway import Gateway  # noqa: E402
+from nginx import Nginx, cpu, free_port  # noqa: E402
 from signing import decode_secret  # noqa: E402
 
 LOAD = ROOT / ".build/bench/load"
-TICK = os.sysconf("SC_CLK_TCK")
-COMMON = """
-daemon off; worker_processes 1; pid {folder}/{name}.pid; error_log {folder}/{name}.log warn;
-events {{ worker_connections 1024; }}
-http {{
-    access_log off; server_tokens off; keepalive_requests 100000000; keepalive_timeout 300s;
-    client_body_temp_path {folder}/{name}-body; proxy_temp_path {folder}/{name}-proxy;
-    fastcgi_temp_path {folder}/{name}-fastcgi; uwsgi_temp_path {folder}/{name}-uwsgi; scgi_temp_path {folder}/{name}-scgi;
-    {http}
-}}
-"""
 BACKEND = """server {{ listen 127.0.0.1:{backend} backlog=1024;
-    location / {{ default_type application/json; return 200 '{{"ok":true,"items":[1,2,3,4,5,6,7,8,9,10]}}'; }} }}"""
+    location / {{ default_type application/json; return 200 '{{"ok":true,"items":[1,2,3,4,5,6,7,8,9,10]}}'; }}
+    location = /seen {{ stub_status; }} }}"""
 PROXY = """upstream backend {{ server 127.0.0.1:{backend}; keepalive 128; keepalive_requests 100000000; }}
     server {{ listen 127.0.0.1:{plain} backlog=1024; listen 127.0.0.1:{tls} ssl backlog=1024;
     ssl_certificate {certificate}; ssl_certificate_key {key}; ssl_protocols TLSv1.2 TLSv1.3;
@@ -43,42 +34,31 @@ PROXY = """upstream backend {{ server 127.0.0.1:{backend}; keepalive 128; keepal
     location / {{ proxy_pass http://backend; proxy_http_version 1.1; proxy_set_header Connection ""; }} }}"""
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as sock:
-        return sock.getsockname()[1]
+@dataclass(frozen=True)
+class Shape:
+    """A kind of request."""
+    name: str
+    body: int = 0
+    # Whether each has an Idempotency-Key of its own: the gateway then writes to the disk twice, so there are fewer of them.
+    is_keyed: bool = False
+
+    def count(self, requests: int) -> int:
+        return max(requests // 20, 64) if self.is_keyed else requests
 
 
-class Nginx:
-    """An nginx of our own, a child of this process, which writes only below `folder`."""
-
-    def __init__(self, folder: pathlib.Path, name: str, http: str):
-        path = folder / f"{name}.conf"
-        path.write_text(COMMON.format(folder=folder, name=name, http=http))
-        self.process = subprocess.Popen(["nginx", "-p", folder, "-c", path, "-e", folder / f"{name}.log"])
-        time.sleep(0.5)
-        assert self.process.poll() is None, (folder / f"{name}.log").read_text()
-
-    def cpu(self) -> float:
-        """Seconds that the worker, its only child, has used."""
-        children = pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
-        assert len(children) == 1, children
-        return cpu(int(children[0]))
-
-    def stop(self) -> None:
-        self.process.terminate()
-        self.process.wait(10)
+SHAPES = [Shape("GET"), Shape("POST 512 B", 512), Shape("keyed POST", 512, is_keyed=True)]
 
 
-def cpu(pid: int) -> float:
-    """Seconds of CPU a process has used, all threads, user and system."""
-    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / TICK
+def seen(port: int) -> int:
+    """How many requests the backend has had, this one included."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/seen", timeout=10) as answer:
+        return int(answer.read().split()[9])
 
 
-def load(port: int, key, requests: int, body: int, uses_tls: bool) -> dict:
+def load(port: int, key, requests: int, body: int, uses_tls: bool, *, is_keyed: bool = False) -> dict:
     command = [LOAD, "--port", port, "--authority", key.authority, "--key-id", key.key_id,
                "--secret", decode_secret(key.secret).hex(), "--requests", requests, "--connections", 64, "--body", body]
-    done = subprocess.run([*map(str, command), *(["--tls"] if uses_tls else [])], capture_output=True, text=True, check=False)
+    done = subprocess.run([*map(str, command), *(["--tls"] if uses_tls else []), *(["--keyed"] if is_keyed else [])], capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(f"bench: an answer was not 200: {done.stderr[:400]}{done.stdout}")
     return json.loads(done.stdout)
@@ -87,7 +67,8 @@ def load(port: int, key, requests: int, body: int, uses_tls: bool) -> dict:
 def measure(options, folder: pathlib.Path) -> list[dict]:
     ports = {name: free_port() for name in ("backend", "plain", "tls")}
     backend = Nginx(folder, "backend", BACKEND.format(**ports))
-    upstream = ("--upstream", f"http://127.0.0.1:{ports['backend']}", "--log", "off", "--workers", 1)
+    upstream = ("--upstream", f"http://127.0.0.1:{ports['backend']}", "--log", "off", "--workers", 1,
+                "--limit-kept-keys", 100_000_000)
     # One data folder would be one lock: two gateways, one with TLS and one without, each with its own key.
     gateways = {"plain": Gateway(folder / "plain", *upstream, "--tls", "off"), "tls": Gateway(folder / "tls", *upstream)}
     for gateway in gateways.values():
@@ -100,24 +81,28 @@ def measure(options, folder: pathlib.Path) -> list[dict]:
     samples: dict[tuple, list[tuple[float, float]]] = {}
     try:
         for round_ in range(options.rounds + 1):
-            for shape, body in (("GET", 0), ("POST 512 B", 512)):
+            for shape in SHAPES:
                 for mode, gateway in gateways.items():
                     for who in ("gateway", "nginx"):
                         port = gateway.port if who == "gateway" else ports[mode]
                         used = (lambda: cpu(gateway.process.pid)) if who == "gateway" else proxy.cpu
-                        before = used()
-                        result = load(port, gateway.key, options.requests, body, mode == "tls")
+                        before, seen_before = used(), seen(ports["backend"])
+                        result = load(port, gateway.key, shape.count(options.requests), shape.body, mode == "tls",
+                                      is_keyed=shape.is_keyed)
                         took = (used() - before) / result["requests"] * 1e6
+                        had = seen(ports["backend"]) - seen_before - 1
+                        if had != result["requests"]:
+                            sys.exit(f"bench: {mode}, {shape.name}, {who}: {result['requests']} answers, and the backend had {had}")
                         # The first round warms both, and is not counted.
                         if round_:
-                            samples.setdefault((mode, shape, who), []).append((took, result["per_second"]))
+                            samples.setdefault((mode, shape.name, who), []).append((took, result["per_second"]))
     finally:
         proxy.stop()
         for gateway in gateways.values():
             gateway.stop()
         backend.stop()
 
-    return [summary(mode, shape, samples) for mode in gateways for shape in ("GET", "POST 512 B")]
+    return [summary(mode, shape.name, samples) for mode in gateways for shape in SHAPES]
 
 
 def summary(mode: str, shape: str, samples: dict) -> dict:

@@ -1,8 +1,12 @@
 /* A client for script/bench: N connections, each with one request under way, kept alive. Every request is signed for
  * itself (RFC 9421, hmac-sha256, its own nonce) before the clock starts, so that a server's check is real and the
- * client costs the same whoever answers. Prints one JSON object; exits 1 where an answer was not 200.
+ * client costs the same whoever answers. A connection that the server ends behind an answer is opened anew. Prints one JSON object;
+ * exits 1 where an answer was not 200.
  *
- *   load --port P --authority HOST:PORT --key-id ID --secret HEX --requests N --connections C --body BYTES [--tls]
+ *   load --port P --authority HOST:PORT --key-id ID --secret HEX --requests N --connections C --body BYTES [--keyed] [--tls]
+ *
+ * --keyed gives each request an Idempotency-Key of its own: with one key for all, a server that does a keyed request once would
+ * answer all but the first out of its memory.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -24,7 +28,7 @@
 
 #define HEAD_MAX 1536
 
-static int port, total = 10000, connections = 64, body_length, uses_tls;
+static int port, total = 10000, connections = 64, body_length, is_keyed, uses_tls;
 static const char *authority = "127.0.0.1", *key_id = "", *secret_hex = "";
 
 static void fail(const char *what) {
@@ -39,18 +43,21 @@ static int secret_length;
 static char *body, body_digest[96];
 static char **requests;
 static int *lengths;
+static unsigned int key_prefix;
 
 static void base64(char *to, const unsigned char *from, int count) { EVP_EncodeBlock((unsigned char *)to, from, count); }
 
 static void write_request(int index) {
-    static const char *fields[][2] = {
-        {"accept-language", "en-GB,en;q=0.8"}, {"content-type", "application/json"}, {"idempotency-key", "k-0123456789"}};
+    char key[32];
+    const char *fields[][2] = {{"accept-language", "en-GB,en;q=0.8"}, {"content-type", "application/json"}, {"idempotency-key", key}};
+    int field_count = body_length ? is_keyed ? 3 : 2 : 0;
     const char *method = body_length ? "POST" : "GET";
     char names[256], values[1024], base[2048], parameters[512], nonce[33], mac_text[64];
     unsigned char random[12], mac[32];
     int used = 0, named = 0;
     names[0] = values[0] = 0;
-    for (int i = 0; body_length && i < 3; i++) {
+    snprintf(key, sizeof key, "%08x-%08x", key_prefix, index);
+    for (int i = 0; i < field_count; i++) {
         named += sprintf(names + named, " \"%s\"", fields[i][0]);
         used += sprintf(values + used, "\"%s\": %s\n", fields[i][0], fields[i][1]);
     }
@@ -79,7 +86,7 @@ static void write_request(int index) {
                           "Signature: app=:%s:\r\n",
                           method, authority, key_id, parameters, mac_text);
     if (body_length) {
-        for (int i = 0; i < 3; i++)
+        for (int i = 0; i < field_count; i++)
             length += snprintf(head + length, HEAD_MAX - length, "%s: %s\r\n", fields[i][0], fields[i][1]);
         length += snprintf(head + length, HEAD_MAX - length, "Content-Digest: %s\r\nContent-Length: %d\r\n", body_digest,
                            body_length);
@@ -101,6 +108,7 @@ static void write_requests(void) {
     EVP_Digest(body, body_length, hash, NULL, EVP_sha256(), NULL);
     base64(text, hash, sizeof hash);
     snprintf(body_digest, sizeof body_digest, "sha-256=:%s:", text);
+    RAND_bytes((unsigned char *)&key_prefix, sizeof key_prefix);
     requests = calloc(total, sizeof *requests);
     lengths = calloc(total, sizeof *lengths);
     for (int i = 0; i < total; i++) write_request(i);
@@ -116,7 +124,7 @@ struct connection {
 };
 
 static SSL_CTX *context;
-static int epoll, next, done, refused;
+static int epoll, next, done, refused, reopened;
 static float *latencies;
 
 static int transfer(struct connection *c, int writes, void *data, int count) {
@@ -147,6 +155,15 @@ static void open_connection(struct connection *c) {
     epoll_ctl(epoll, EPOLL_CTL_ADD, c->fd, &event);
 }
 
+/* A server may end a connection after so many requests, and says so in the answer. */
+static void reopen(struct connection *c) {
+    if (c->ssl) SSL_free(c->ssl);
+    c->ssl = NULL;
+    close(c->fd);
+    reopened++;
+    open_connection(c);
+}
+
 static void begin(struct connection *c) {
     if (next == total) return;
     c->request = next++;
@@ -173,6 +190,8 @@ static void read_answer(struct connection *c) {
         struct timespec now;
         clock_gettime(CLOCK_MONOTONIC, &now);
         latencies[done++] = (now.tv_sec - c->began.tv_sec) * 1e6f + (now.tv_nsec - c->began.tv_nsec) / 1e3f;
+        *end = 0;
+        if (strcasestr(c->buffer, "\r\nconnection: close")) reopen(c);
         begin(c);
         return;
     }
@@ -186,7 +205,7 @@ static int ascending(const void *a, const void *b) {
 static void read_options(int argc, char **argv) {
     static struct option options[] = {{"port", 1, 0, 'p'},     {"authority", 1, 0, 'a'},   {"key-id", 1, 0, 'k'},
                                       {"secret", 1, 0, 's'},   {"requests", 1, 0, 'n'},    {"connections", 1, 0, 'c'},
-                                      {"body", 1, 0, 'b'},     {"tls", 0, &uses_tls, 1},   {0, 0, 0, 0}};
+                                      {"body", 1, 0, 'b'},     {"tls", 0, &uses_tls, 1},   {"keyed", 0, &is_keyed, 1}, {0, 0, 0, 0}};
     for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) switch (option) {
         case 'p': port = atoi(optarg); break;
         case 'a': authority = optarg; break;
@@ -221,7 +240,7 @@ int main(int argc, char **argv) {
     clock_gettime(CLOCK_MONOTONIC, &stop);
     double seconds = (stop.tv_sec - start.tv_sec) + (stop.tv_nsec - start.tv_nsec) / 1e9;
     qsort(latencies, done, sizeof *latencies, ascending);
-    printf("{\"requests\":%d,\"refused\":%d,\"seconds\":%.3f,\"per_second\":%.0f,\"median_us\":%.0f,\"p99_us\":%.0f}\n",
-           done, refused, seconds, done / seconds, latencies[done / 2], latencies[done / 100 * 99]);
+    printf("{\"requests\":%d,\"refused\":%d,\"reopened\":%d,\"seconds\":%.3f,\"per_second\":%.0f,\"median_us\":%.0f,\"p99_us\":%.0f}\n",
+           done, refused, reopened, seconds, done / seconds, latencies[done / 2], latencies[done / 100 * 99]);
     return refused ? 1 : 0;
 }

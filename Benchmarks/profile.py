@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Where the gateway's own instructions go, counted by callgrind: the same on a busy machine as on an idle one.
 
-Usage: profile.py [--body BYTES] [--tls]. Prints user-space instructions per request, by library and by
+Usage: profile.py [--body BYTES] [--keyed] [--tls]. Prints user-space instructions per request, by library and by
 function; the kernel's share, which is the larger one, is not seen. script/profile calls it.
 """
 
@@ -29,9 +29,9 @@ def record(folder: pathlib.Path, options) -> pathlib.Path:
     try:
         gateway.add_app("bench")
         gateway.key = gateway.add_release("bench")
-        load(gateway.port, gateway.key, REQUESTS, options.body, options.tls)
+        load(gateway.port, gateway.key, REQUESTS, options.body, options.tls, is_keyed=options.keyed)
         subprocess.run(["callgrind_control", "-i", "on", str(gateway.process.pid)], check=True, capture_output=True)
-        load(gateway.port, gateway.key, REQUESTS, options.body, options.tls)
+        load(gateway.port, gateway.key, REQUESTS, options.body, options.tls, is_keyed=options.keyed)
         subprocess.run(["callgrind_control", "-i", "off", str(gateway.process.pid)], check=True, capture_output=True)
     finally:
         gateway.stop()
@@ -42,6 +42,7 @@ def record(folder: pathlib.Path, options) -> pathlib.Path:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--body", type=int, default=0, help="bytes of a POST; 0 for a GET")
+    parser.add_argument("--keyed", action="store_true", help="each POST has an Idempotency-Key of its own")
     parser.add_argument("--tls", action="store_true")
     options = parser.parse_args()
     libraries, functions = collections.Counter(), collections.Counter()
