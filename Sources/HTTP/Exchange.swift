@@ -13,10 +13,27 @@ package protocol Exchange: AnyObject {
     /// Bytes of answer bodies sent.
     var answeredBytes: Int { get }
 
-    /// Reads the whole body into `request.body`. Over the limit for held bodies: `too-large`.
+    /// The shared counters of the client's address (IPv4 address or IPv6 /64), one object per address and process.
+    var source: AddressRecord { get }
+    /// Counts this exchange to the address that a trusted proxy names, instead of to the connection's peer.
+    func attribute(to address: NetworkAddress)
+    /// Tells what was established about the caller, once, after the signature held. It decides whose budget a held body and
+    /// the connection count to.
+    func recordProof(_ proof: CallerProof)
+
+    /// Reads the whole body into `request.body`, at the expense of the budget for bodies of unproven callers unless
+    /// ``recordProof(_:)`` was called before. Over the limit for held bodies: `too-large`; over a budget: `unavailable`.
     func readWholeBody() async throws(Refusal)
     /// Answers in one go. A second answer is not sent.
     func respond(_ answer: Answer) async
+}
+
+/// What a verified request established about its caller.
+package enum CallerProof: Sendable, Equatable {
+    /// A release's key: it is in every copy of the app.
+    case release
+    /// A live session of this account.
+    case session(account: Int64)
 }
 
 /// What the engine asks of the application: an answer to each request, and one to what was no request at all.

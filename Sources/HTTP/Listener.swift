@@ -1,7 +1,6 @@
 import CEvent
 import CountersignWire
 import Glibc
-import Synchronization
 
 /// A loop's own listening socket and the connections it accepted. Every loop has one on the same port; the kernel deals
 /// the connections out. Confined to its loop, but for `make`.
@@ -28,7 +27,7 @@ package final class Listener: @unchecked Sendable {
     private let descriptor: Int32
     private var event: OpaquePointer?
     private var connections: [Connection] = []
-    private let openConnections: ConnectionCount
+    let registry: ConnectionRegistry
     private var isPaused = false
 
     var limits: Limits { settings.limits }
@@ -37,13 +36,13 @@ package final class Listener: @unchecked Sendable {
 
     /// Takes over a descriptor from ``SocketAddress/listen(on:)``.
     package init(
-        descriptor: Int32, loop: EventLoop, settings: Settings, count: ConnectionCount, handler: any Handler
+        descriptor: Int32, loop: EventLoop, settings: Settings, registry: ConnectionRegistry, handler: any Handler
     ) {
         self.descriptor = descriptor
         self.loop = loop
         self.settings = settings
         self.handler = handler
-        openConnections = count
+        self.registry = registry
     }
 
     /// Accepts from now on; on the loop, or before it starts.
@@ -84,7 +83,7 @@ package final class Listener: @unchecked Sendable {
                 if errno == EMFILE || errno == ENFILE { pause() }
                 return
             }
-            switch openConnections.add(limit: limits.connections) {
+            switch registry.add(limit: limits.connections) {
             case .within: open(client, from: address, mayAsk: true)
             case .over: open(client, from: address, mayAsk: false)
             case .farOver: close(client)
@@ -96,7 +95,8 @@ package final class Listener: @unchecked Sendable {
         var one: Int32 = 1
         setsockopt(client, cs_ipproto_tcp, TCP_NODELAY, &one, socklen_t(MemoryLayout<Int32>.size))
         let connection = Connection(
-            stream: Stream(descriptor: client, loop: loop), listener: self, peer: address.description)
+            stream: Stream(descriptor: client, loop: loop), listener: self, peer: address.description,
+            record: registry.addresses.acquire(address.network, now: loop.seconds))
         connection.isOverLimit = !mayAsk
         connection.index = connections.count
         connections.append(connection)
@@ -116,7 +116,7 @@ package final class Listener: @unchecked Sendable {
     func letGo(_ count: Int) { heldBytes -= count }
 
     func didEnd(_ connection: Connection) {
-        openConnections.remove()
+        registry.remove()
         let last = connections.removeLast()
         guard last !== connection else { return }
         connections[connection.index] = last
@@ -134,27 +134,4 @@ package final class Listener: @unchecked Sendable {
         isPaused = false
         event_add(event, nil)
     }
-}
-
-/// How many connections are open, over all loops.
-package final class ConnectionCount: Sendable {
-    enum Standing { case within, over, farOver }
-
-    /// Connections over the limit that are let in to be told so; beyond them there is only closing.
-    private static let reserve = 64
-    private let count = Atomic<Int>(0)
-
-    package init() {}
-
-    func add(limit: Int) -> Standing {
-        let count = count.add(1, ordering: .relaxed).newValue
-        if count <= limit { return .within }
-        if count <= limit + ConnectionCount.reserve { return .over }
-        remove()
-        return .farOver
-    }
-
-    package var current: Int { count.load(ordering: .relaxed) }
-
-    func remove() { count.subtract(1, ordering: .relaxed) }
 }

@@ -93,6 +93,20 @@ package struct SocketAddress: Sendable, CustomStringConvertible {
         return withUnsafeBytes(of: &copy) { Int($0[2]) << 8 | Int($0[3]) }
     }
 
+    /// The address without its port.
+    package var network: NetworkAddress {
+        var copy = storage
+        return withUnsafeBytes(of: &copy) { bytes in
+            let range =
+                switch family {
+                case AF_INET: 4..<8
+                case AF_INET6: 8..<24
+                default: 0..<0
+                }
+            return NetworkAddress(bytes: Array(bytes[range]).span) ?? .unknown
+        }
+    }
+
     package var description: String {
         var host = [CChar](repeating: 0, count: Int(NI_MAXHOST))
         let result = withPointer { getnameinfo($0, $1, &host, socklen_t(host.count), nil, 0, NI_NUMERICHOST) }

@@ -22,8 +22,15 @@ final class Stream: @unchecked Sendable {
     private(set) var isClosed = false
     /// Where it stands in its loop's table.
     var place = 0
-    /// On the loop's clock; `Int64.max` for none. Absolute: progress does not move it.
-    var deadline = Int64.max
+    /// For a wait to read, and for a wait to write: on the loop's clock, `Int64.max` for none. Absolute: progress does not
+    /// move them.
+    var readDeadline = Int64.max
+    var writeDeadline = Int64.max
+    /// Sets both deadlines; reads the earlier one.
+    var deadline: Int64 {
+        get { min(readDeadline, writeDeadline) }
+        set { (readDeadline, writeDeadline) = (newValue, newValue) }
+    }
     /// The loop's turn in which a pooled connection was given back.
     var restedIn: UInt64 = 0
     /// Something came, or the other side closed, while nobody was reading: a pooled upstream connection that says this
@@ -70,9 +77,8 @@ final class Stream: @unchecked Sendable {
 
     /// Ends the waits whose deadline has passed. Source: the loop's tick.
     func sweep(_ now: Int64) {
-        guard deadline <= now else { return }
-        resumeReader(.timedOut)
-        resumeWriter(.timedOut)
+        if readDeadline <= now { resumeReader(.timedOut) }
+        if writeDeadline <= now { resumeWriter(.timedOut) }
     }
 
     /// Ends a wait for more input, as a drain does for a connection between two requests.
@@ -161,6 +167,27 @@ final class Stream: @unchecked Sendable {
         }
     }
 
+    /// Whether nothing of the other side is there to be read: no byte inside OpenSSL, decrypted or not, none in the socket,
+    /// and no end of the input.
+    ///
+    /// Asks the socket itself (one `recv` with `MSG_PEEK`), and so does not depend on what a poll has reported: a poll
+    /// reports a bounded number of descriptors. It says nothing about bytes that are still on their way. Records of TLS that
+    /// carry no data, such as session tickets, are taken in; data, an alert or an error makes the stream not quiet.
+    func isQuiet() -> Bool {
+        guard !isClosed, reader == nil else { return false }
+        if let ssl {
+            // `SSL_pending` is 0 while a record with read-ahead is not decrypted yet; a peek decrypts what there is.
+            ERR_clear_error()
+            var byte: UInt8 = 0
+            let result = SSL_peek(ssl, &byte, 1)
+            guard result <= 0, SSL_get_error(ssl, result) == SSL_ERROR_WANT_READ else { return false }
+            guard SSL_has_pending(ssl) == 0, BIO_ctrl_pending(SSL_get_rbio(ssl)) == 0 else { return false }
+        }
+        var byte: UInt8 = 0
+        let count = recv(descriptor, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT))
+        return count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)
+    }
+
     private func readOnce(into buffer: Buffer) -> Attempt {
         let room = buffer.room()
         if let ssl {
@@ -202,14 +229,14 @@ final class Stream: @unchecked Sendable {
     private func untilReadable() async throws(Failure) {
         // One task reads at a time; a second waiter would strand the first.
         guard !isClosed, reader == nil else { throw .closed }
-        guard deadline > loop.seconds else { throw .timedOut }
+        guard readDeadline > loop.seconds else { throw .timedOut }
         armRead()
         try settle(await withUnsafeContinuation { reader = $0 })
     }
 
     private func untilWritable() async throws(Failure) {
         guard !isClosed, writer == nil, let writeEvent else { throw .closed }
-        guard deadline > loop.seconds else { throw .timedOut }
+        guard writeDeadline > loop.seconds else { throw .timedOut }
         event_add(writeEvent, nil)
         try settle(await withUnsafeContinuation { writer = $0 })
     }

@@ -8,7 +8,7 @@ import Glibc
 final class Service {
     private let configuration: Configuration
     private let log: EventLog?
-    private let connections = ConnectionCount()
+    private let registry = ConnectionRegistry()
     private var workers: [Worker] = []
     private var adminPort: Int?
     /// What clients pin; nil without TLS.
@@ -52,12 +52,12 @@ final class Service {
                 #endif
                 var listeners = [
                     Listener(
-                        descriptor: descriptors[index], loop: loop, settings: settings, count: connections,
+                        descriptor: descriptors[index], loop: loop, settings: settings, registry: registry,
                         handler: handler)
                 ]
                 if index == 0, let admin = configuration.admin {
                     let metrics = Metrics(
-                        meter: meter, connections: connections, replay: replay, clock: SystemTime(),
+                        meter: meter, registry: registry, replay: replay, clock: SystemTime(),
                         began: SystemTime().now)
                     let routes = AdminRoutes(
                         token: try AdminToken(at: adminToken), metrics: metrics, readiness: readiness)
@@ -105,7 +105,7 @@ final class Service {
     func drain() {
         for worker in workers { worker.drain() }
         let deadline = EventLoop.monotonicSeconds() + Int64(configuration.deadlines.drain)
-        while connections.current > 0, EventLoop.monotonicSeconds() < deadline {
+        while registry.current > 0, EventLoop.monotonicSeconds() < deadline {
             if Signals.next(milliseconds: 20) == .drain { break }
         }
         for worker in workers { worker.stop() }
@@ -156,7 +156,7 @@ final class Service {
         let settings = Listener.Settings(limits: Limits(), deadlines: configuration.deadlines, tls: nil)
         let descriptor = try open(address, sockets: 1).descriptors[0]
         return Listener(
-            descriptor: descriptor, loop: loop, settings: settings, count: ConnectionCount(), handler: routes)
+            descriptor: descriptor, loop: loop, settings: settings, registry: ConnectionRegistry(), handler: routes)
     }
 
     private static func seed() -> UInt64 {

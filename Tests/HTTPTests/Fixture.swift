@@ -17,7 +17,8 @@ final class Engine: @unchecked Sendable {
         self.port = port
         listener = Listener(
             descriptor: descriptors[0], loop: loop,
-            settings: .init(limits: limits, deadlines: deadlines, tls: tls), count: ConnectionCount(), handler: handler)
+            settings: .init(limits: limits, deadlines: deadlines, tls: tls), registry: ConnectionRegistry(),
+            handler: handler)
         listener.start()
         try loop.start(name: "test")
     }

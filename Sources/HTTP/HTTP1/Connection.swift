@@ -33,10 +33,18 @@ final class Connection: Exchange, @unchecked Sendable {
     var answeredStatus: Int?
     var answeredBytes = 0
 
-    init(stream: Stream, listener: Listener, peer: String) {
+    /// The address that the connection comes from, and the one that this exchange counts to.
+    private let peerRecord: AddressRecord
+    private var namedRecord: AddressRecord?
+    private(set) var source: AddressRecord
+    private(set) var proof: CallerProof?
+
+    init(stream: Stream, listener: Listener, peer: String, record: AddressRecord) {
         self.stream = stream
         self.listener = listener
         self.peer = peer
+        peerRecord = record
+        source = record
         parser = HeadParser(
             limits: listener.limits, rules: listener.settings.rules,
             transport: listener.tls == nil ? .plain : .tls)
@@ -63,6 +71,8 @@ final class Connection: Exchange, @unchecked Sendable {
 
     private func end() {
         letGo()
+        if let namedRecord { listener.registry.addresses.release(namedRecord) }
+        listener.registry.addresses.release(peerRecord)
         if let input { loop.buffers.put(input) }
         if let output { loop.buffers.put(output) }
         (input, output) = (nil, nil)
@@ -116,6 +126,8 @@ final class Connection: Exchange, @unchecked Sendable {
         answer = .none
         answeredStatus = nil
         answeredBytes = 0
+        proof = nil
+        source = peerRecord
         if let buffer = input, buffer.isEmpty {
             loop.buffers.put(buffer)
             input = nil
@@ -182,6 +194,24 @@ final class Connection: Exchange, @unchecked Sendable {
         input = buffer
         return buffer
     }
+
+    // MARK: Who calls
+
+    /// A proxy's requests mostly come from another client each; the last one's record is kept for where they do not.
+    func attribute(to address: NetworkAddress) {
+        let subscriber = address.subscriber
+        if subscriber == peerRecord.address {
+            source = peerRecord
+        } else if let namedRecord, namedRecord.address == subscriber {
+            source = namedRecord
+        } else {
+            if let namedRecord { listener.registry.addresses.release(namedRecord) }
+            let record = listener.registry.addresses.acquire(subscriber, now: loop.seconds)
+            (source, namedRecord) = (record, record)
+        }
+    }
+
+    func recordProof(_ proof: CallerProof) { self.proof = proof }
 
     // MARK: The request's body
 

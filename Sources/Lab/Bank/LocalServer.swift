@@ -18,7 +18,7 @@ package final class LocalServer: Sendable {
             let (descriptors, port) = try address.listen(sockets: 1)
             let settings = Listener.Settings(limits: Limits(), deadlines: Deadlines(), tls: tls)
             listener = Listener(
-                descriptor: descriptors[0], loop: loop, settings: settings, count: ConnectionCount(),
+                descriptor: descriptors[0], loop: loop, settings: settings, registry: ConnectionRegistry(),
                 handler: Answerer(answer: answer))
             listener.start()
             try loop.start(name: "lab-server")

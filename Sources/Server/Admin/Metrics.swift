@@ -6,7 +6,7 @@ import CountersignWire
 /// What `/metrics` tells: the meter since this process began, and a few figures of the process itself.
 struct Metrics: Sendable {
     let meter: Meter
-    let connections: ConnectionCount
+    let registry: ConnectionRegistry
     let replay: ReplayFile
     let clock: any TimeSource
     /// Whole Unix seconds.
@@ -17,7 +17,7 @@ struct Metrics: Sendable {
         addRequests(to: &page)
         let now = clock.now
         let use = replay.use(now: now)
-        page.add("countersign_connections", .gauge, "Open client connections.", connections.current)
+        page.add("countersign_connections", .gauge, "Open client connections.", registry.current)
         page.add(
             "countersign_replay_entries", .gauge,
             "Requests that the replay table remembers, reckoned from a sample of it.", use.entries)

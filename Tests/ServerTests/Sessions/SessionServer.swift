@@ -150,11 +150,16 @@ private final class HeldExchange: Exchange {
     var answeredStatus: Int? { answer?.status }
     var answeredBytes: Int { answer?.body.count ?? 0 }
 
+    let source = AddressRecord(address: .unknown)
+    private(set) var proof: CallerProof?
+
     init(_ request: Request, _ loop: EventLoop) {
         self.request = request
         self.loop = loop
     }
 
+    func attribute(to address: NetworkAddress) {}
+    func recordProof(_ proof: CallerProof) { self.proof = proof }
     func readWholeBody() async throws(Refusal) {}
     func respond(_ answer: Answer) async { if self.answer == nil { self.answer = answer } }
 }

@@ -1,0 +1,73 @@
+import Glibc
+
+/// An Internet address, or a network of such addresses: 4 or 16 bytes and the number of bits that count.
+///
+/// A value of two words without storage on the heap. An IPv4 address that is mapped into IPv6 is that IPv4 address.
+/// Source: RFC 4291 §2.5.5.2.
+package struct NetworkAddress: Sendable, Hashable {
+    /// The first and the second 8 bytes of an IPv6 address; an IPv4 address stands in the last 4 of them.
+    private let high: UInt64
+    private let low: UInt64
+    /// 32 for an IPv4 address, 128 for an IPv6 address, less for a network of IPv6 addresses.
+    package let bits: UInt8
+
+    private init(high: UInt64, low: UInt64, bits: UInt8) {
+        (self.high, self.low, self.bits) = (high, low, bits)
+    }
+
+    /// From 4 or 16 bytes in network order; nil for any other count.
+    package init?(bytes: Span<UInt8>) {
+        func number(_ range: Range<Int>) -> UInt64 {
+            var number: UInt64 = 0
+            for index in range { number = number << 8 | UInt64(bytes[index]) }
+            return number
+        }
+        switch bytes.count {
+        case 4: self.init(high: 0, low: number(0..<4), bits: 32)
+        case 16:
+            let (high, low) = (number(0..<8), number(8..<16))
+            let isMapped = high == 0 && low >> 32 == 0xFFFF
+            self.init(high: high, low: isMapped ? low & 0xFFFF_FFFF : low, bits: isMapped ? 32 : 128)
+        default: return nil
+        }
+    }
+
+    /// From text as `192.0.2.1` or `2001:db8::1`, without port, brackets or interface.
+    package init?(text: String) {
+        var bytes = [UInt8](repeating: 0, count: 16)
+        let count = inet_pton(AF_INET, text, &bytes) == 1 ? 4 : inet_pton(AF_INET6, text, &bytes) == 1 ? 16 : 0
+        self.init(bytes: bytes.span.extracting(0..<count))
+    }
+
+    /// Stands for callers whose address is not known, who count as one: `0.0.0.0` belongs to no host.
+    package static let unknown = NetworkAddress(high: 0, low: 0, bits: 32)
+
+    package var isIPv6: Bool { bits != 32 || high != 0 }
+
+    /// What limits count by: an IPv4 address, or the 64 bits of IPv6 that one subscriber gets. Source: RFC 6177.
+    package var subscriber: NetworkAddress { isIPv6 ? prefix(bits: 64) : self }
+
+    /// The first `bits` of an IPv6 address, 1 to 64; an IPv4 address stays as it is.
+    func prefix(bits: UInt8) -> NetworkAddress {
+        guard isIPv6, bits > 0, bits <= 64 else { return self }
+        return NetworkAddress(high: high & ~UInt64(0) << UInt64(64 - bits), low: 0, bits: bits)
+    }
+
+    /// 4 bytes or 16, in network order.
+    package var bytes: [UInt8] {
+        func bytes(of number: UInt64, count: UInt64) -> [UInt8] {
+            (0..<count).reversed().map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) }
+        }
+        return isIPv6 ? bytes(of: high, count: 8) + bytes(of: low, count: 8) : bytes(of: low, count: 4)
+    }
+
+    /// `192.0.2.1`, `2001:db8::1`; a network has its length behind it: `2001:db8::/64`.
+    package var text: String {
+        var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
+        guard inet_ntop(isIPv6 ? AF_INET6 : AF_INET, bytes, &text, socklen_t(text.count)) != nil else {
+            return "unknown"
+        }
+        let address = String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        return bits == 32 || bits == 128 ? address : "\(address)/\(bits)"
+    }
+}
