@@ -61,6 +61,8 @@ import Testing
         "get / HTTP/1.1\r\nHost: h\r\n\r\n", "GET1 / HTTP/1.1\r\nHost: h\r\n\r\n",
         "M-SEARCH / HTTP/1.1\r\nHost: h\r\n\r\n", "G_T / HTTP/1.1\r\nHost: h\r\n\r\n",
         "CONNECT / HTTP/1.1\r\nHost: h\r\n\r\n", "CONNECT h:443 HTTP/1.1\r\nHost: h:443\r\n\r\n",
+        "PRI / HTTP/1.1\r\nHost: h\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nExpect: 100-continue\r\n\r\n",
         "TRACE / HTTP/1.1\r\nHost: h\r\n\r\n", "Trace / HTTP/1.1\r\nHost: h\r\n\r\n",
         "GET  / HTTP/1.1\r\nHost: h\r\n\r\n",
         "GET / HTTP/1.1 \r\nHost: h\r\n\r\n", "GET / HTTP/2.0\r\nHost: h\r\n\r\n", "GET /\r\nHost: h\r\n\r\n",
@@ -188,7 +190,7 @@ import Testing
     @Test func takesOtherMethodsWhereTheyAreNamed() throws {
         var rules = HeadRules()
         rules.extraMethods = ["M-SEARCH", "TRACE"]
-        for method in ["M-SEARCH", "TRACE", "GET", "PURGE", "CONNECTED", "T"] {
+        for method in ["M-SEARCH", "TRACE", "GET", "PURGE", "CONNECTED", "T", "PUT", "PRINT"] {
             let request = try #require(try parse("\(method) / HTTP/1.1\r\nHost: h\r\n\r\n", rules: rules)).0
             #expect(request.text(request.method) == method)
         }

@@ -77,7 +77,10 @@ package struct HeadParser {
     private func parseRequestLine(_ bytes: Span<UInt8>, into request: inout Request) throws(Refusal) -> Int {
         var position = 0
         while Octet.isUpperCase(bytes[position]) { position += 1 }
-        if bytes[position] != Octet.space || bytes[0] == UInt8(ascii: "C") || bytes[0] == UInt8(ascii: "T") {
+        let first = bytes[0]
+        if bytes[position] != Octet.space || first == UInt8(ascii: "C") || first == UInt8(ascii: "T")
+            || (position == 3 && first == UInt8(ascii: "P"))
+        {
             position = try endOfUnusualMethod(bytes)
         }
         guard position > 0, position <= 32 else {
@@ -113,9 +116,10 @@ package struct HeadParser {
         return position + 3
     }
 
-    /// The end of a method that is not simply upper-case letters, or that may be `CONNECT` or `TRACE`.
+    /// The end of a method that is not simply upper-case letters, or that may be `CONNECT`, `TRACE` or `PRI`.
     ///
-    /// A tunnel is not for a gateway that judges requests, and `TRACE` shows a page the fields that it could not read.
+    /// A tunnel is not for a gateway that judges requests, `TRACE` shows a page the fields that it could not read, and
+    /// `PRI` begins a connection of HTTP/2 (RFC 9113 §3.4).
     private func endOfUnusualMethod(_ bytes: Span<UInt8>) throws(Refusal) -> Int {
         var end = 0
         while Octet.isToken(bytes[end]) { end += 1 }
@@ -127,9 +131,9 @@ package struct HeadParser {
         for index in method.range where !Octet.isUpperCase(bytes[index]) {
             throw Refusal(.malformed, "the method holds the byte \(FieldLines.hex(bytes[index])); expected A to Z")
         }
-        guard !FieldLines.equals(bytes, method, "connect"), !FieldLines.equals(bytes, method, "trace") else {
-            throw Refusal(.malformed, "the method is CONNECT or TRACE, which are not served")
-        }
+        guard !FieldLines.equals(bytes, method, "connect"), !FieldLines.equals(bytes, method, "trace"),
+            !FieldLines.equals(bytes, method, "pri")
+        else { throw Refusal(.malformed, "the method is CONNECT, TRACE or PRI, which are not served") }
         return end
     }
 
@@ -227,6 +231,7 @@ package struct HeadParser {
     private func control(of request: borrowing Request) throws(Refusal) -> Control {
         var control = Control(keepsAlive: request.minorVersion == 1)
         var hasType = false
+        var hasExpectation = false
         let bytes = request.head.span
         for field in request.fields {
             let value = field.value
@@ -260,9 +265,10 @@ package struct HeadParser {
                     throw Refusal(.malformed, "the Connection field names \(name), which is not for one hop alone")
                 }
             case .expect:
-                guard FieldLines.equals(bytes, value, "100-continue") else {
-                    throw Refusal(.malformed, "the Expect field is not 100-continue")
+                guard !hasExpectation, FieldLines.equals(bytes, value, "100-continue") else {
+                    throw Refusal(.malformed, "the Expect field is not 100-continue, once")
                 }
+                hasExpectation = true
                 control.expectsContinue = request.minorVersion == 1
             default: break
             }

@@ -120,6 +120,14 @@ struct ResponseParser {
         guard !(isChunked && contentLength != nil) else {
             throw Refusal(.malformed, "it has both a Content-Length and a Transfer-Encoding")
         }
+        // Source: RFC 9112 §6.1.
+        guard !(isChunked && minorVersion == 0) else {
+            throw Refusal(.malformed, "it has a Transfer-Encoding in HTTP/1.0")
+        }
+        let announcesBody = isChunked || contentLength ?? 0 > 0
+        guard response.status >= 200 || !announcesBody else {
+            throw Refusal(.malformed, "an interim answer announces a body")
+        }
         let hasNoBody = answeringHEAD || response.status < 200 || response.status == 204 || response.status == 304
         response.declaredLength = contentLength
         response.hasBody = !hasNoBody
@@ -127,6 +135,8 @@ struct ResponseParser {
             if hasNoBody { .none } else if isChunked { .chunked } else if let contentLength {
                 contentLength == 0 ? .none : .length(contentLength)
             } else { .untilClose }
-        response.keepsAlive = keepsAlive && response.framing != .untilClose
+        // A 204 that announces a body may send one, which would stand before the next answer. Source: RFC 9112 §6.3.
+        let isSuspect = response.status == 204 && announcesBody
+        response.keepsAlive = keepsAlive && response.framing != .untilClose && !isSuspect
     }
 }
