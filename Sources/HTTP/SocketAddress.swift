@@ -5,7 +5,7 @@ import Glibc
 let socketFlags: Int32 = 0o4000 | 0o2000000
 
 /// An Internet address and port, version 4 or 6.
-package struct SocketAddress: Sendable, CustomStringConvertible {
+package struct SocketAddress: Sendable, Equatable, CustomStringConvertible {
     private var storage = sockaddr_storage()
     private var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
 
@@ -118,6 +118,12 @@ package struct SocketAddress: Sendable, CustomStringConvertible {
     private func withPointer<Result>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Result) -> Result {
         withUnsafePointer(to: storage) {
             $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { body($0, length) }
+        }
+    }
+
+    package static func == (left: SocketAddress, right: SocketAddress) -> Bool {
+        guard left.length == right.length else { return false }
+        return left.withPointer { one, length in right.withPointer { other, _ in memcmp(one, other, Int(length)) == 0 }
         }
     }
 

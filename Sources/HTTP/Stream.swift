@@ -9,11 +9,11 @@ import Glibc
 final class Stream: @unchecked Sendable {
     enum Failure: Error { case closed, timedOut, tls }
     private enum Wake { case ready, timedOut, closed }
-    private enum Attempt { case done(Int), wantsRead, wantsWrite, ended, failed(Failure) }
+    enum Attempt { case done(Int), wantsRead, wantsWrite, ended, failed(Failure) }
 
     let loop: EventLoop
     let descriptor: Int32
-    private var ssl: OpaquePointer?
+    private(set) var ssl: OpaquePointer?
     private var readEvent: OpaquePointer?
     private var writeEvent: OpaquePointer?
     private var isReadArmed = false
@@ -31,8 +31,6 @@ final class Stream: @unchecked Sendable {
         get { min(readDeadline, writeDeadline) }
         set { (readDeadline, writeDeadline) = (newValue, newValue) }
     }
-    /// The loop's turn in which a pooled connection was given back.
-    var restedIn: UInt64 = 0
     /// Something came, or the other side closed, while nobody was reading: a pooled upstream connection that says this
     /// is of no more use.
     private(set) var hasUnreadSignal = false
@@ -167,27 +165,6 @@ final class Stream: @unchecked Sendable {
         }
     }
 
-    /// Whether nothing of the other side is there to be read: no byte inside OpenSSL, decrypted or not, none in the socket,
-    /// and no end of the input.
-    ///
-    /// Asks the socket itself (one `recv` with `MSG_PEEK`), and so does not depend on what a poll has reported: a poll
-    /// reports a bounded number of descriptors. It says nothing about bytes that are still on their way. Records of TLS that
-    /// carry no data, such as session tickets, are taken in; data, an alert or an error makes the stream not quiet.
-    func isQuiet() -> Bool {
-        guard !isClosed, reader == nil else { return false }
-        if let ssl {
-            // `SSL_pending` is 0 while a record with read-ahead is not decrypted yet; a peek decrypts what there is.
-            ERR_clear_error()
-            var byte: UInt8 = 0
-            let result = SSL_peek(ssl, &byte, 1)
-            guard result <= 0, SSL_get_error(ssl, result) == SSL_ERROR_WANT_READ else { return false }
-            guard SSL_has_pending(ssl) == 0, BIO_ctrl_pending(SSL_get_rbio(ssl)) == 0 else { return false }
-        }
-        var byte: UInt8 = 0
-        let count = recv(descriptor, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT))
-        return count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)
-    }
-
     private func readOnce(into buffer: Buffer) -> Attempt {
         let room = buffer.room()
         if let ssl {
@@ -199,7 +176,7 @@ final class Stream: @unchecked Sendable {
         return errno == EAGAIN || errno == EINTR ? .wantsRead : .failed(.closed)
     }
 
-    private func writeOnce(_ bytes: UnsafeRawBufferPointer) -> Attempt {
+    func writeOnce(_ bytes: UnsafeRawBufferPointer) -> Attempt {
         if let ssl {
             return attempt { SSL_write(ssl, bytes.baseAddress, Int32(clamping: bytes.count)) }
         }

@@ -34,7 +34,7 @@ enum Echo {
 extension AnswerObserver {
     /// The same that it sees of a backend's answer.
     func didAnswer(_ answer: Answer) {
-        willSendLast()
+        mayBeDone()
         didBegin(
             status: answer.status,
             fields: answer.fields.map { AnswerField(name: $0.name.lowercased(), value: Array($0.value.utf8)) })

@@ -203,6 +203,7 @@ final class Gateway: Handler, @unchecked Sendable {
             added: try identity.lines(for: caller, of: request, event: event, at: clock.now))
         forwarding.addedToAnswer = UpdateField.line(for: caller)
         forwarding.observer = observer
+        forwarding.caller = caller.session.map { .account($0.account.number) }
         switch backend {
         case .echo:
             guard request.isBodyWhole else {

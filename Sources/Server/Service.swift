@@ -11,6 +11,7 @@ final class Service {
     private let registry = ConnectionRegistry()
     private var workers: [Worker] = []
     private var adminPort: Int?
+    private var upstream: UpstreamTarget?
     /// What clients pin; nil without TLS.
     let spkiPin: String?
     /// The port that clients connect to.
@@ -31,7 +32,8 @@ final class Service {
             let (descriptors, port) = try Service.open(configuration.listen, sockets: count)
             self.port = port
             let authorities = Service.authorities(configuration, port: port)
-            let target = try Service.upstream(configuration)
+            let target = try Service.upstream(configuration, workers: count)
+            upstream = target
             var rules = configuration.headRules
             rules.defaultAuthority = authorities.first
             let settings = Listener.Settings(
@@ -40,7 +42,7 @@ final class Service {
                 let loop = try EventLoop()
                 let gateway = Gateway(
                     gate: try makeGate(authorities), signing: signing,
-                    backend: Service.backend(target, loop, configuration),
+                    backend: Service.backend(target, loop, configuration, part: (index, count)),
                     identity: Identity(Service.asserter(assertionKeys, configuration, authorities)), once: once,
                     routes: routes, limits: configuration.limits,
                     proxies: TrustedProxies(configuration.trustedProxies), tally: Tally(meter), log: log,
@@ -91,7 +93,7 @@ final class Service {
         }
     }
 
-    /// Takes up a renewed certificate and opens the log again.
+    /// Takes up renewed certificates, the listener's and the backend's, and opens the log again.
     func reload() throws(Fault) {
         log?.reopen()
         let tls = try Certificate.context(for: configuration)
@@ -99,6 +101,7 @@ final class Service {
             guard let listener = worker.listeners.first else { continue }
             worker.loop.perform { listener.replace(tls: tls) }
         }
+        if let upstream { upstream.replace(tls: try configuration.upstreamTLS()) }
     }
 
     /// Stops accepting and waits for requests in flight, until the deadline or a second signal.
@@ -134,20 +137,22 @@ final class Service {
             keys, issuer: issuer, audience: configuration.assertionAudience ?? configuration.upstream?.text ?? issuer)
     }
 
-    private static func upstream(_ configuration: Configuration) throws -> UpstreamTarget? {
+    private static func upstream(_ configuration: Configuration, workers: Int) throws -> UpstreamTarget? {
+        try configuration.checkUpstream(workers: workers)
         guard let url = configuration.upstream else { return nil }
-        let tls = url.isTLS ? try TLSContext(verifyingWithSystemStore: ()) : nil
-        let target = UpstreamTarget(host: url.host, port: Int(url.port), tls: tls)
+        let target = UpstreamTarget(host: url.host, port: Int(url.port), tls: try configuration.upstreamTLS())
         // A backend whose name cannot be found yet is one that is down: 502 until it can.
         target.keepResolving()
         return target
     }
 
     private static func backend(
-        _ target: UpstreamTarget?, _ loop: EventLoop, _ configuration: Configuration
+        _ target: UpstreamTarget?, _ loop: EventLoop, _ configuration: Configuration, part: (index: Int, count: Int)
     ) -> Gateway.Backend {
         guard let target else { return .echo }
-        return .upstream(UpstreamPool(target: target, loop: loop, deadlines: configuration.deadlines))
+        let limits = configuration.upstreamSettings.limits.part(part.index, of: part.count)
+        return .upstream(
+            UpstreamPool(target: target, loop: loop, limits: limits, deadlines: configuration.deadlines))
     }
 
     private static func admin(

@@ -22,9 +22,37 @@ package final class TLSContext: @unchecked Sendable {
         try self.init(listening: context, certificate, key)
     }
 
+    /// Which authorities may vouch for a server.
+    package enum TrustAnchors: Sendable, Equatable {
+        /// Those of the system, or of `SSL_CERT_FILE` and `SSL_CERT_DIR`.
+        case system
+        /// The certificates in a PEM file, and no others.
+        case file(String)
+    }
+
+    /// For a client that checks the server's chain and host name. `identity` is a certificate chain and its key as PEM
+    /// files, shown to servers that ask for one.
+    package init(trusting anchors: TrustAnchors, identity: (certificate: String, key: String)? = nil) throws(HTTPFault)
+    {
+        pointer = try TLSContext.make(TLS_client_method())
+        SSL_CTX_set_verify(pointer, SSL_VERIFY_PEER, nil)
+        switch anchors {
+        case .system: SSL_CTX_set_default_verify_paths(pointer)
+        case .file(let path):
+            guard SSL_CTX_load_verify_file(pointer, path) == 1 else {
+                throw HTTPFault("\(path): not a PEM file of authorities' certificates (\(TLSContext.lastError()))")
+            }
+        }
+        if let identity { try use(identity.certificate, identity.key) }
+    }
+
     private init(listening context: OpaquePointer, _ certificate: String, _ key: String) throws(HTTPFault) {
         pointer = context
         SSL_CTX_set_options(pointer, TLSContext.serverOptions)
+        try use(certificate, key)
+    }
+
+    private func use(_ certificate: String, _ key: String) throws(HTTPFault) {
         guard SSL_CTX_use_certificate_chain_file(pointer, certificate) == 1 else {
             throw HTTPFault("\(certificate): not a PEM certificate chain (\(TLSContext.lastError()))")
         }
@@ -34,13 +62,6 @@ package final class TLSContext: @unchecked Sendable {
         guard SSL_CTX_check_private_key(pointer) == 1 else {
             throw HTTPFault("\(key): is not the key of the certificate in \(certificate)")
         }
-    }
-
-    /// For a client that checks chain and host name against the system's authorities.
-    package init(verifyingWithSystemStore: Void) throws(HTTPFault) {
-        pointer = try TLSContext.make(TLS_client_method())
-        SSL_CTX_set_default_verify_paths(pointer)
-        SSL_CTX_set_verify(pointer, SSL_VERIFY_PEER, nil)
     }
 
     deinit { SSL_CTX_free(pointer) }

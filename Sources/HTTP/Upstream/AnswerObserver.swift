@@ -1,7 +1,7 @@
 /// Sees what becomes of a request at the upstream. Confined to the loop of its exchange.
 package protocol AnswerObserver: AnyObject {
-    /// What goes out next may be the request's last byte: from here on the upstream may do what it asks for.
-    func willSendLast()
+    /// From here on the upstream may have read enough of the request to do what it asks for.
+    func mayBeDone()
     /// The head of the final answer has come.
     func didBegin(status: Int, fields: [AnswerField])
     /// The next bytes of its body.

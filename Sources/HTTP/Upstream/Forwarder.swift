@@ -8,26 +8,36 @@ extension UpstreamPool {
             throw Refusal(.unavailable, "this exchange cannot be forwarded")
         }
         let relay = Relay(connection: connection, pool: self, forwarding: forwarding)
-        if let stream = takeIdle() {
-            do throws(Relay.Failure) {
-                return try await relay.run(on: stream)
-            } catch {
-                stream.close()
-                guard case .upstream(.closed) = error, relay.maySendAgain else { throw refusal(for: error) }
-                // It had died at rest. What is idempotent, and still in hand, goes once more, on a new connection.
-            }
+        var taken: UpstreamConnection
+        if let idle = takeIdle() {
+            taken = idle
+        } else {
+            taken = try await takeAnother(for: forwarding.caller ?? .address(connection.source.address))
         }
-        let stream = try await connect()
-        do throws(Relay.Failure) {
-            try await relay.run(on: stream)
-        } catch {
-            stream.close()
-            throw refusal(for: error)
+        while true {
+            do throws(Relay.Failure) {
+                try await relay.run(on: taken.stream)
+                return finish(taken, isReusable: relay.isReusable)
+            } catch {
+                guard taken.hasServed, relay.maySendAgain(after: error) else {
+                    close(taken)
+                    throw refusal(for: error, of: relay)
+                }
+                // It died while it was idle. The request goes out on a new connection, which has not served.
+                taken = try await replace(taken)
+            }
         }
     }
 
-    private func refusal(for failure: Relay.Failure) -> Refusal {
-        switch failure {
+    private func finish(_ connection: UpstreamConnection, isReusable: Bool) {
+        if isReusable { giveBack(connection) } else { close(connection) }
+    }
+
+    private func refusal(for failure: Relay.Failure, of relay: Relay) -> Refusal {
+        if case .refused(let refusal) = failure { return refusal }
+        // The upstream may have read enough of the request to act on.
+        if !relay.hasSentNothing { relay.forwarding.observer?.mayBeDone() }
+        return switch failure {
         case .refused(let refusal): refusal
         case .malformed(let detail): Refusal(.upstreamFailed, "\(target.host)'s answer: \(detail)")
         case .upstream(.timedOut): Refusal(.upstreamTimeout, "\(target.host) did not answer in time")

@@ -13,6 +13,8 @@ package struct Forwarding {
     package var inspector: (any BodyInspector)?
     /// Sees the answer, and whether there can be one.
     package var observer: (any AnswerObserver)?
+    /// Whose turn it takes where requests wait for a connection; nil for the client's address.
+    package var caller: UpstreamCaller?
 
     package init(fields: UInt128, added: [UInt8], inspector: (any BodyInspector)? = nil) {
         self.fields = fields

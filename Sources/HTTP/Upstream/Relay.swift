@@ -11,12 +11,24 @@ final class Relay: @unchecked Sendable {
         case refused(Refusal)
     }
 
-    private let connection: Connection
-    private let pool: UpstreamPool
-    private let forwarding: Forwarding
+    let connection: Connection
+    let pool: UpstreamPool
+    let forwarding: Forwarding
     private var parser = ResponseParser()
-    private var isUploading = false
     private var hasHeard = false
+    /// The connection failed before its socket had taken a byte of the request.
+    private(set) var hasSentNothing = false
+    /// The answer came to its end, and the connection may serve another request.
+    private(set) var isReusable = false
+
+    // Of a request that is not sent at once; see Relay+Upload.swift.
+    /// What the socket did not take at once.
+    var unsent: Buffer?
+    /// Bytes of a held body that were sent or stand in `unsent`.
+    var bodySent = 0
+    var isUploading = false
+    var hasUploadFailed = false
+    var uploadRefusal: Refusal?
 
     init(connection: Connection, pool: UpstreamPool, forwarding: Forwarding) {
         self.connection = connection
@@ -24,113 +36,62 @@ final class Relay: @unchecked Sendable {
         self.forwarding = forwarding
     }
 
-    /// Whether the same request may go out once more: it is idempotent, not a byte came back, and the body is still in
-    /// hand. Source: RFC 9110 §9.2.2.
-    var maySendAgain: Bool {
+    /// Whether the same request may be sent once more, on another connection. Either the upstream cannot have read a byte
+    /// of it; or it is safe (RFC 9110 §9.2.1) and no byte came back.
+    ///
+    /// A PUT or DELETE is not repeated, although RFC 9110 §9.2.2 would allow it: another request may have come in between,
+    /// whose effect the second copy would undo.
+    func maySendAgain(after failure: Failure) -> Bool {
+        guard case .upstream(let reason) = failure else { return false }
+        if hasSentNothing { return true }
         let request = connection.request
-        guard request.isBodyWhole, !hasHeard else { return false }
-        return ["GET", "HEAD", "OPTIONS", "PUT", "DELETE"].contains { request.matches(request.method, $0) }
+        guard reason == .closed, request.isBodyWhole, !hasHeard, forwarding.observer == nil else { return false }
+        return ["GET", "HEAD", "OPTIONS"].contains { request.matches(request.method, $0) }
     }
 
     func run(on stream: Stream) async throws(Failure) {
+        hasSentNothing = false
         stream.deadline = pool.loop.seconds + Int64(pool.deadlines.upstreamAnswer)
+        try begin(on: stream)
         let input = pool.loop.buffers.take()
         defer { pool.loop.buffers.put(input) }
-        try await sendHeldPart(to: stream)
-        if connection.request.isBodyWhole {
+        if unsent == nil, connection.request.isBodyWhole {
             try await receiveHead(from: stream, into: input)
             await relayAnswer(from: stream, input)
         } else {
-            try await runStreaming(on: stream, input)
+            try await runUploading(on: stream, input)
         }
     }
 
-    // MARK: The request
-
-    /// The head, and the body where it is held whole.
-    private func sendHeldPart(to stream: Stream) async throws(Failure) {
+    /// Sends the head and, of a body that is held whole, what fits; all of it as far as the socket takes it without
+    /// waiting. The rest is left in `unsent`.
+    private func begin(on stream: Stream) throws(Failure) {
         let output = pool.loop.buffers.take()
-        defer { pool.loop.buffers.put(output) }
         forwarding.writeHead(of: connection.request, to: output)
         guard !output.isTruncated else {
+            pool.loop.buffers.put(output)
             throw .refused(Refusal(.tooLarge, "with what is added for the upstream, the head is too large"))
         }
-        if connection.request.isBodyWhole { forwarding.observer?.willSendLast() }
         let body = connection.request.body
-        var sent = 0
-        do throws(Stream.Failure) {
-            repeat {
-                sent += body.withUnsafeBytes { output.append(UnsafeRawBufferPointer(rebasing: $0[sent...])) }
-                try await stream.write(output)
-            } while sent < body.count
-        } catch {
-            // An upstream that refuses a body early answers and closes; its answer may be there to be read.
-            guard sent > 0, error == .closed else { throw .upstream(error) }
+        bodySent = body.isEmpty ? 0 : body.withUnsafeBytes { output.append($0) }
+        switch stream.writeAtOnce(output) {
+        case .begun: break
+        case .nothingSent(let failure):
+            hasSentNothing = true
+            pool.loop.buffers.put(output)
+            throw .upstream(failure)
+        // An upstream that refuses a body answers and closes; its answer may be there to be read.
+        case .failed: hasUploadFailed = true
         }
-    }
-
-    /// Sends the body and receives the answer at once: an upstream may answer before it has read everything.
-    private func runStreaming(on stream: Stream, _ input: Buffer) async throws(Failure) {
-        isUploading = true
-        async let upload = upload(to: stream)
-        do throws(Failure) {
-            try await receiveHead(from: stream, into: input)
-        } catch {
-            stream.close()
-            if isUploading { connection.abandonBody() }
-            if let refusal = await upload { throw .refused(refusal) }
-            throw error
-        }
-        await relayAnswer(from: stream, input)
-        if isUploading {
-            stream.close()
-            connection.abandonBody()
-        }
-        _ = await upload
-    }
-
-    /// Streams the body, always one piece behind, so that the inspector has seen all of it before the upstream has. A
-    /// refusal closes the upstream's connection before the body was complete.
-    private func upload(to stream: Stream) async -> Refusal? {
-        var held = pool.loop.buffers.take()
-        var next = pool.loop.buffers.take()
-        defer {
-            isUploading = false
-            pool.loop.buffers.put(held)
-            pool.loop.buffers.put(next)
-        }
-        do {
-            while true {
-                // The upstream is not to blame for the time that the client takes.
-                stream.deadline = .max
-                guard try await connection.readBody(into: next) > 0 else { break }
-                forwarding.inspector?.inspect(next.span)
-                try await send(held, to: stream)
-                swap(&held, &next)
-            }
-            try forwarding.inspector?.finish()
-            forwarding.observer?.willSendLast()
-            try await send(held, to: stream)
-            stream.deadline = pool.loop.seconds + Int64(pool.deadlines.upstreamAnswer)
-            return nil
-        } catch let refusal as Refusal {
-            stream.close()
-            return refusal
-        } catch {
-            return nil
-        }
-    }
-
-    private func send(_ piece: Buffer, to stream: Stream) async throws {
-        guard !piece.isEmpty else { return }
-        stream.deadline = pool.loop.seconds + Int64(pool.deadlines.upstreamAnswer)
-        try await stream.write(piece)
+        if connection.request.isBodyWhole { forwarding.observer?.mayBeDone() }
+        guard hasUploadFailed || (output.isEmpty && bodySent == body.count) else { return unsent = output }
+        pool.loop.buffers.put(output)
     }
 
     // MARK: The answer
 
     /// Reads heads until one that is final. Source: RFC 9110 §15.2.
-    private func receiveHead(from stream: Stream, into input: Buffer) async throws(Failure) {
+    func receiveHead(from stream: Stream, into input: Buffer) async throws(Failure) {
         while true {
             do throws(Refusal) {
                 if !input.isEmpty,
@@ -139,6 +100,7 @@ final class Relay: @unchecked Sendable {
                 {
                     input.take(length)
                     let status = connection.upstreamResponse.status
+                    pool.didAnswer()
                     if status == 101 { throw Refusal(.malformed, "it switched protocols unasked") }
                     if status >= 200 { return }
                     continue
@@ -156,7 +118,7 @@ final class Relay: @unchecked Sendable {
     }
 
     /// From here on the client has part of an answer; failures end both connections.
-    private func relayAnswer(from stream: Stream, _ input: Buffer) async {
+    func relayAnswer(from stream: Stream, _ input: Buffer) async {
         let framing = connection.upstreamResponse.framing
         beginAnswer(framing)
         if let observer = forwarding.observer {
@@ -186,11 +148,8 @@ final class Relay: @unchecked Sendable {
             return stream.close()
         }
         if client == .isGone { connection.answer = .aborted }
-        if connection.upstreamResponse.keepsAlive, input.isEmpty, !isUploading {
-            pool.giveBack(stream)
-        } else {
-            stream.close()
-        }
+        isReusable =
+            connection.upstreamResponse.keepsAlive && input.isEmpty && !isUploading && !hasUploadFailed
     }
 
     private enum Client { case listens, isGone }

@@ -10,6 +10,8 @@ public struct Configuration: Sendable, Equatable {
     public var admin: HostPort? = HostPort(host: "127.0.0.1", port: 8444)
     /// The backend that verified requests go to; nil for the built-in echo.
     public var upstream: UpstreamURL?
+    /// How it is reached.
+    public var upstreamSettings = UpstreamSettings()
     /// Where apps and releases are kept; by default in the data folder.
     public var store: StoreLocation
     /// Where the requests that were seen are remembered.

@@ -14,7 +14,7 @@ final class AnswerRecorder: AnswerObserver {
 
     init(keeping mostKept: Int) { self.mostKept = mostKept }
 
-    func willSendLast() { isReached = true }
+    func mayBeDone() { isReached = true }
 
     func didBegin(status: Int, fields: [AnswerField]) {
         // An answer that comes before the request's end is an answer to it all the same.

@@ -139,7 +139,7 @@ import Testing
         }
         let whole = "answered(CountersignAuthority.KeptAnswer.whole(status: 200, fields: [], body: "
         #expect(outcome { _ in } == "notReached, rest wanted")
-        #expect(outcome { $0.willSendLast() } == "unknown, rest wanted")
+        #expect(outcome { $0.mayBeDone() } == "unknown, rest wanted")
         #expect(outcome { $0.didBegin(status: 200, fields: []) } == "unknown, rest wanted")
         #expect(
             outcome {

@@ -1,0 +1,100 @@
+/// A bounded queue that is fair between callers: first in, first out for each caller, and the callers take turns.
+///
+/// Where it is full, a caller displaces the newest entry of the caller that has the most entries, if that one has more
+/// than the newcomer would have. So no caller can fill the queue against the others.
+struct FairQueue<Caller: Hashable, Element> {
+    /// Each caller's entries, in the order in which they came; never empty.
+    private var lines: [Caller: Queue<Element>] = [:]
+    /// The callers that have entries, in the order of their turns.
+    private var turns = Queue<Caller>()
+    private let limit: Int
+    private(set) var count = 0
+
+    init(limit: Int) { self.limit = limit }
+
+    var isEmpty: Bool { count == 0 }
+
+    /// Appends `element`; returns what has no place: nil, another caller's newest entry, or `element` itself.
+    mutating func append(_ element: Element, of caller: Caller) -> Element? {
+        var displaced: Element?
+        if count >= limit {
+            let most = lines.max { $0.value.count < $1.value.count }
+            guard let most, most.value.count > (lines[caller]?.count ?? 0) + 1 else { return element }
+            displaced = removeLast(of: most.key)
+        }
+        if lines[caller] == nil { turns.append(caller) }
+        lines[caller, default: Queue()].append(element)
+        count += 1
+        return displaced
+    }
+
+    /// The oldest entry of the caller whose turn it is.
+    mutating func popFirst() -> Element? {
+        guard let caller = turns.popFirst(), let element = lines[caller]?.popFirst() else { return nil }
+        count -= 1
+        if lines[caller]?.isEmpty == false { turns.append(caller) } else { lines[caller] = nil }
+        return element
+    }
+
+    /// Removes entries from the front of each caller's line for as long as `isOver` says so.
+    mutating func removeFirst(while isOver: (Element) -> Bool) -> [Element] {
+        var removed: [Element] = []
+        for caller in Array(lines.keys) {
+            while let first = lines[caller]?.first, isOver(first) {
+                lines[caller]?.removeFirst()
+                removed.append(first)
+            }
+            if lines[caller]?.isEmpty == true { remove(caller) }
+        }
+        count -= removed.count
+        return removed
+    }
+
+    /// Only for a caller with two entries or more.
+    private mutating func removeLast(of caller: Caller) -> Element? {
+        guard let element = lines[caller]?.popLast() else { return nil }
+        count -= 1
+        return element
+    }
+
+    private mutating func remove(_ caller: Caller) {
+        lines[caller] = nil
+        turns.removeAll { $0 == caller }
+    }
+}
+
+/// First in, first out, in amortised constant time.
+struct Queue<Element> {
+    private var elements: [Element?] = []
+    private var head = 0
+
+    init() {}
+
+    var count: Int { elements.count - head }
+    var isEmpty: Bool { count == 0 }
+    var first: Element? { head < elements.count ? elements[head] : nil }
+
+    mutating func append(_ element: Element) { elements.append(element) }
+
+    mutating func popLast() -> Element? { isEmpty ? nil : elements.removeLast() }
+
+    mutating func popFirst() -> Element? {
+        guard let element = first else { return nil }
+        removeFirst()
+        return element
+    }
+
+    mutating func removeFirst() {
+        guard head < elements.count else { return }
+        elements[head] = nil
+        head += 1
+        guard head * 2 >= elements.count else { return }
+        elements.removeFirst(head)
+        head = 0
+    }
+
+    mutating func removeAll(where isRemoved: (Element) -> Bool) {
+        elements = elements[head...].filter { $0.map { !isRemoved($0) } ?? false }
+        head = 0
+    }
+}

@@ -1,0 +1,172 @@
+"""A kept connection to the backend carries nothing from one caller's exchange into the next, plain and under TLS: what a backend sends that no
+request asked for closes the connection, wherever it is held (our buffer, OpenSSL, the socket); TLS's own messages do not."""
+
+import os
+import pathlib
+import signal
+import socket
+import threading
+import time
+
+import pytest
+
+from authority import Authority
+from backend import Backend, ok
+from gateway import Gateway
+from tls_backend import TLSBackend, send_key_update, send_session_ticket
+
+STOLEN = b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nstolen"
+
+
+def head_answer(sock: socket.socket, *behind: bytes) -> None:
+    """Answers a HEAD; `behind` follows in the same segment, each in a TLS record of its own."""
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 1)
+    for part in (b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(STOLEN), *behind):
+        sock.sendall(part)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 0)
+
+
+@pytest.fixture(name="front", params=["plain", "tls"])
+def start(request, tmp_path):
+    """A gateway of one worker before a backend of that kind; `front.backend.answer` is the test's to set."""
+    authority = Authority(tmp_path / "ca")
+    backend = TLSBackend(*authority.issue("server")) if request.param == "tls" else Backend()
+    # The baseline has no setting for it, and OpenSSL's own variable does the same.
+    with backend, Gateway(tmp_path / "gateway", "--tls", "off", "--workers", 1, "--upstream", backend.url,
+                          environment={"SSL_CERT_FILE": str(authority.path)}) as gateway:
+        gateway.add_app("demo")
+        gateway.key, gateway.backend = gateway.add_release(), backend
+        yield gateway
+
+
+def connections(backend: Backend) -> int:
+    return len(backend.raw)
+
+
+def follows(front: Gateway, target: str) -> None:
+    """The next caller gets its own answer."""
+    answer = front.send(front.key.request("GET", target))
+    assert (answer.status, answer.body) == (200, f"GET {target} 0\n".encode())
+
+
+@pytest.mark.parametrize("where", ["same write", "same segment", "later", "half a record later"])
+def test_bytes_behind_an_answer_reach_no_caller(front, where):
+    sent = []
+
+    def answer(seen, sock):
+        if seen.method != "HEAD":
+            return ok(seen, sock)
+        sent.append(sock)
+        if where == "same write":
+            sock.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(STOLEN) + STOLEN)
+        elif where == "same segment":
+            head_answer(sock, STOLEN)
+        elif where == "later":
+            head_answer(sock)
+            time.sleep(0.3)
+            sock.sendall(STOLEN)
+        else:
+            head_answer(sock)
+            time.sleep(0.3)
+            # Of TLS, the header of a record and a part of it.
+            socket.socket.send(sock, b"\x17\x03\x03\x00\x40half")
+
+    front.backend.answer = answer
+    for number in range(3):
+        assert front.send(front.key.request("HEAD", f"/{number}"), to_head=True).status == 200
+        if "later" in where:
+            time.sleep(0.6)
+        follows(front, f"/{number}")
+    assert len(sent) == 3
+    assert connections(front.backend) >= 3, "a connection with something behind its answer was used again"
+
+
+def halt(pid: int) -> None:
+    """Stops the process, and waits until each of its threads has stopped."""
+    os.kill(pid, signal.SIGSTOP)
+    deadline = time.monotonic() + 10
+    while any(stat.read_text().rsplit(")", 1)[1].split()[0] != "T" for stat in
+              pathlib.Path(f"/proc/{pid}/task").glob("*/stat")):
+        assert time.monotonic() < deadline, "it does not stop"
+        time.sleep(0.01)
+
+
+class Afterwards:
+    """Answers, and does something more on that connection once it is told to: in the thread that reads it, as OpenSSL asks."""
+
+    def __init__(self, action):
+        self.action, self.go, self.done = action, threading.Event(), threading.Event()
+        self.connections = 0
+
+    def __call__(self, seen, sock):
+        ok(seen, sock)
+        if not self.done.is_set():
+            self.connections += 1
+            assert self.go.wait(20)
+            self.action(sock)
+            self.done.set()
+
+    def act(self):
+        self.go.set()
+        assert self.done.wait(20)
+
+
+def test_what_comes_before_the_poller_says_so(front):
+    """One poll reports 32 descriptors at first. 40 callers come at once, and behind them bytes on the idle connection: whoever is served from
+    the first poll must not be given what the second would have reported."""
+    front.backend.answer = poison = Afterwards(lambda sock: sock.sendall(STOLEN))
+    follows(front, "/first")
+    callers = [front.connect() for _ in range(40)]
+    time.sleep(0.3)
+    halt(front.process.pid)
+    try:
+        for number, caller in enumerate(callers):
+            caller.send(front.key.request("GET", f"/{number}"))
+        time.sleep(0.2)
+        poison.act()
+        time.sleep(0.2)
+    finally:
+        os.kill(front.process.pid, signal.SIGCONT)
+    assert poison.connections == 1
+    for number, caller in enumerate(callers):
+        answered = caller.answer()
+        assert (answered.status, answered.body) == (200, f"GET /{number} 0\n".encode())
+        caller.sock.close()
+
+
+MESSAGES = {
+    "ticket": [send_session_ticket],
+    "key update": [send_key_update],
+    "key update that asks for another": [lambda sock: send_key_update(sock, ask=True)],
+    "all of them": [send_session_ticket, send_key_update, send_session_ticket],
+}
+
+
+@pytest.mark.parametrize("front", ["tls"], indirect=True)
+@pytest.mark.parametrize("message", MESSAGES)
+@pytest.mark.parametrize("pause", [0.05, 1.5], ids=["at once", "after a tick"])
+def test_messages_of_tls_are_no_data(front, message, pause):
+    for number in range(3):
+        front.backend.answer = messages = Afterwards(lambda sock: [send(sock) for send in MESSAGES[message]])
+        follows(front, f"/{number}")
+        time.sleep(0.1)
+        messages.act()
+        time.sleep(pause)
+    follows(front, "/last")
+    assert connections(front.backend) == 1, "a message of TLS's own closed the connection"
+
+
+@pytest.mark.parametrize("front", ["tls"], indirect=True)
+def test_data_on_an_idle_connection_closes_it(front):
+    def spoil(sock):
+        send_session_ticket(sock)
+        sock.sendall(STOLEN)
+
+    front.backend.answer = spoiled = Afterwards(spoil)
+    follows(front, "/1")
+    spoiled.act()
+    deadline = time.monotonic() + 5
+    while front.backend.open:
+        assert time.monotonic() < deadline, "the connection is still open"
+        time.sleep(0.05)
+    follows(front, "/2")
