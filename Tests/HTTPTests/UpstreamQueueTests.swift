@@ -59,7 +59,8 @@ import Testing
 
 /// Addresses that fail are skipped for a while that grows, and one that is the last resort is always tried.
 @Suite struct AddressBookTests {
-    private let addresses = (1...3).map { try? SocketAddress.resolve(host: "127.0.0.\($0)", port: 80)[0] }.compactMap(\.self)
+    private let addresses = (1...3).map { try? SocketAddress.resolve(host: "127.0.0.\($0)", port: 80)[0] }.compactMap(
+        \.self)
 
     private func book() -> AddressBook {
         var book = AddressBook()
