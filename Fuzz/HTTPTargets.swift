@@ -98,3 +98,30 @@ private func chunks(_ bytes: Span<UInt8>, pieces: Int) -> Verdict<[UInt8]> {
     }
     return .needsMore
 }
+
+/// The PROXY header: read at once or byte by byte, the verdict is the same, and nothing behind it is taken.
+@Sendable func fuzzProxyHeader(_ bytes: Span<UInt8>) {
+    let whole = proxyHeader(bytes, pieces: max(1, bytes.count))
+    precondition(whole.verdict == proxyHeader(bytes, pieces: 1).verdict)
+    guard case .read(let count) = whole.verdict else { return }
+    precondition(count <= bytes.count && count >= 15)
+    let again = proxyHeader(bytes.extracting(0..<count), pieces: count)
+    precondition(again.verdict == whole.verdict && again.header == whole.header)
+}
+
+private func proxyHeader(_ bytes: Span<UInt8>, pieces: Int) -> (verdict: Verdict<Int>, header: ProxyHeader?) {
+    var reader = ProxyHeaderReader()
+    var position = 0
+    while position < bytes.count {
+        do throws(Refusal) {
+            let end = min(position + pieces, bytes.count)
+            let taken = try reader.take(bytes.extracting(position..<end))
+            precondition(taken.count <= end - position && (taken.header != nil || taken.count == end - position))
+            position += taken.count
+            if let header = taken.header { return (.read(position), header) }
+        } catch {
+            return (.refused, nil)
+        }
+    }
+    return (.needsMore, nil)
+}

@@ -4,7 +4,8 @@ import Glibc
 
 /// What is done with each input. A property that must hold is a `precondition`.
 let targets: [String: @Sendable (Span<UInt8>) -> Void] = [
-    "head": fuzzHead, "answer": fuzzAnswer, "chunks": fuzzChunks, "fields": fuzzStructuredField, "form": fuzzForm,
+    "head": fuzzHead, "answer": fuzzAnswer, "chunks": fuzzChunks, "proxy": fuzzProxyHeader,
+    "fields": fuzzStructuredField, "form": fuzzForm,
     "json": fuzzJSON, "claims": fuzzClaims, "sigv4": fuzzSigV4, "pem": fuzzPEM, "canonical": fuzzCanonical,
     "members": fuzzMembers, "auth": fuzzAuth, "opaque": fuzzOpaque,
     "account-name": fuzzAccountName, "import": fuzzImport,
