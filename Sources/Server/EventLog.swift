@@ -1,9 +1,11 @@
+import CountersignHTTP
 import CountersignWire
 import Glibc
 
 /// Where events go: one JSON line each, written by a thread of its own so that no request waits for a disk or a pipe.
 ///
-/// Bounded: what a sink does not take is dropped beyond 4 MiB, and the number dropped is said in a line of its own.
+/// Bounded: what a sink does not take is dropped beyond 4 MiB, and the number dropped is said in a line of its own. Of
+/// callers who have proved nothing a sample is written, and the others are counted (``RefusalSampler``).
 final class EventLog: @unchecked Sendable {
     enum Urgency {
         /// With the next batch, within a tenth of a second.
@@ -21,6 +23,8 @@ final class EventLog: @unchecked Sendable {
     private let lock = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let hasWork = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
     private var pending: [UInt8] = []
+    private var sampler: RefusalSampler
+    private var sampleClock = LogClock()
     private var dropped = 0
     private var isUrgent = false
     private var isStopping = false
@@ -28,17 +32,18 @@ final class EventLog: @unchecked Sendable {
     private var thread: pthread_t?
 
     /// Nil where the settings want no log.
-    convenience init?(_ target: LogTarget) throws(Fault) {
+    convenience init?(_ target: LogTarget, sampling: RefusalSampler.Settings) throws(Fault) {
         switch target {
         case .off: return nil
-        case .standardError: try self.init(path: nil)
-        case .file(let path): try self.init(path: path)
+        case .standardError: try self.init(path: nil, sampling: sampling)
+        case .file(let path): try self.init(path: path, sampling: sampling)
         }
     }
 
     /// `path` nil: standard error.
-    private init(path: String?) throws(Fault) {
+    private init(path: String?, sampling: RefusalSampler.Settings) throws(Fault) {
         self.path = path
+        sampler = RefusalSampler(sampling)
         descriptor = 2
         pthread_mutex_init(lock, nil)
         var attributes = pthread_condattr_t()
@@ -88,6 +93,51 @@ final class EventLog: @unchecked Sendable {
         if wasQuiet || isUrgent || pending.count >= EventLog.batchBytes { pthread_cond_signal(hasWork) }
     }
 
+    /// Whether the line of an event whose caller has proved nothing is written; otherwise it is counted. `now` is in
+    /// seconds of a monotonic clock.
+    func admits(_ subject: RefusalSampler.Subject, now: Int64) -> Bool {
+        pthread_mutex_lock(lock)
+        defer { pthread_mutex_unlock(lock) }
+        if sampler.isOver(now: now) { writeSummary() }
+        return sampler.admit(subject, now: now)
+    }
+
+    /// Tells what was left out of a window that is over, which the next refusal may be long in doing.
+    func closeSample(now: Int64) {
+        pthread_mutex_lock(lock)
+        defer { pthread_mutex_unlock(lock) }
+        if sampler.isOver(now: now) { writeSummary() }
+    }
+
+    /// A line for each cause and address, and one for all that had no place in the table. Called with the lock held.
+    private func writeSummary() {
+        let summary = sampler.close()
+        guard !summary.isEmpty else { return }
+        let time = sampleClock.text()
+        for (subject, count) in summary.subjects {
+            append(sampled: subject.cause, count, time) { $0.add("address", subject.address.text) }
+        }
+        for (cause, count) in summary.others {
+            append(sampled: cause, count, time) { $0.add("other_addresses", summary.otherAddresses) }
+        }
+        pthread_cond_signal(hasWork)
+    }
+
+    private func append(
+        sampled cause: RefusalSampler.Cause, _ count: Int, _ time: String, _ whose: (inout JSONLine) -> Void
+    ) {
+        var line = JSONLine()
+        line.add("log", "sampled")
+        line.add("time", time)
+        whose(&line)
+        line.add("code", cause.name)
+        if case .answered(let status) = cause { line.add("status", status) }
+        line.add("more", count)
+        line.end()
+        pending.append(contentsOf: line.bytes)
+        pending.append(UInt8(ascii: "\n"))
+    }
+
     /// A line about the server itself.
     func note(_ subject: String, _ message: String) {
         let line: JSONValue = ["log": .string(subject), "message": .string(message)]
@@ -105,6 +155,7 @@ final class EventLog: @unchecked Sendable {
     /// Writes what is left and ends the thread.
     func stop() {
         pthread_mutex_lock(lock)
+        writeSummary()
         isStopping = true
         pthread_cond_signal(hasWork)
         pthread_mutex_unlock(lock)

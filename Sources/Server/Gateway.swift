@@ -146,6 +146,7 @@ final class Gateway: Handler, @unchecked Sendable {
                 parameter: "", now: clock.now)
             guard let legacy = routes.legacy else { return }
             let plain = try await legacy.answer(found, call).telling(caller)
+            event.isSignedIn = true
             await exchange.respond(await signed(plain, to: request))
         } catch {
             guard !found.isSigned else { throw error }
@@ -258,6 +259,7 @@ final class Gateway: Handler, @unchecked Sendable {
 
     private func record(_ event: RequestEvent, _ exchange: any Exchange) {
         guard let log else { return }
+        guard event.isProven || log.admits(event.subject(of: exchange), now: exchange.loop.seconds) else { return }
         line = event.line(
             for: exchange, from: proxies.named(in: exchange.request, by: exchange.peer), clock: &logClock, reusing: line
         )

@@ -10,6 +10,11 @@ struct RequestEvent {
     private let began: UInt64
     var caller: Caller?
     var refusal: Refusal?
+    /// Whether a password that an old client sent was right: such a client signs nothing.
+    var isSignedIn = false
+
+    /// Whether anything was proved about the caller. Lines of others are sampled.
+    var isProven: Bool { caller != nil || isSignedIn }
 
     init(id: EventID) {
         self.id = id
@@ -56,6 +61,13 @@ struct RequestEvent {
         line.add("us", Int((RequestEvent.nanoseconds() - began) / 1_000))
         line.end()
         return line.bytes
+    }
+
+    /// What the sampler counts it by.
+    func subject(of exchange: any Exchange) -> RefusalSampler.Subject {
+        let cause = refusal.map { RefusalSampler.Cause.refused($0.code) }
+        return RefusalSampler.Subject(
+            cause: cause ?? .answered(status: exchange.answeredStatus ?? 0), address: exchange.source.address)
     }
 
     private static func nanoseconds() -> UInt64 {

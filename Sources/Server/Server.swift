@@ -15,7 +15,7 @@ public enum Server {
         let deployment = try configuration.openDeployment(absence: .makesOne, environment: environment)
         defer { deployment.store.close() }
         let keys = try LiveKeys(deployment)
-        let log = try EventLog(configuration.log)
+        let log = try EventLog(configuration.log, sampling: configuration.logSampling)
         let replay = try openReplayFile(deployment, keys, log)
         let signing = try AnswerSigning(deployment)
         let writer = try GroupWriter(configuration.openStore()) { log?.note("store", $0) }
@@ -62,6 +62,7 @@ public enum Server {
             case .reload: attempt(log, "reload") { () throws(Fault) in try service.reload() }
             case .none: break
             }
+            log?.closeSample(now: EventLoop.monotonicSeconds())
             once.expire()
             once.forget(at: SystemTime().now)
             attempt(log, "reconcile") { () throws(Fault) in try keys.reconcile() }

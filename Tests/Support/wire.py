@@ -71,10 +71,11 @@ class Reader:
 
 
 class Connection:
-    """One connection to a gateway; TLS when a context is given."""
+    """One connection to a gateway, from an address of 127.0.0.0/8; TLS when a context is given."""
 
-    def __init__(self, port: int, context: ssl.SSLContext | None = None, timeout: float = 20):
-        self.sock = socket.create_connection(("127.0.0.1", port), timeout)
+    def __init__(self, port: int, context: ssl.SSLContext | None = None, timeout: float = 20,
+                 source: str = "127.0.0.1"):
+        self.sock = socket.create_connection(("127.0.0.1", port), timeout, source_address=(source, 0))
         self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if context:
             self.sock = context.wrap_socket(self.sock, server_hostname="127.0.0.1")

@@ -41,6 +41,8 @@ public struct Configuration: Sendable, Equatable {
     public var logins = LoginSettings()
     /// Where the line of each request goes.
     public var log = LogTarget.standardError
+    /// Of callers who have proved nothing, how many lines are written.
+    var logSampling = RefusalSampler.Settings()
 
     /// The defaults, for that data folder.
     public init(data: String = ".countersign") {

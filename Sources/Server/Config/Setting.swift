@@ -19,7 +19,7 @@ package struct Setting: Sendable {
     package var variable: String { "COUNTERSIGN_" + String(name.uppercased().map { $0 == "-" ? "_" : $0 }) }
     package var key: String { String(name.map { $0 == "-" ? "_" : $0 }) }
 
-    package static let all: [Setting] = places + rules + upstream + limits + once + logins + deadlines
+    package static let all: [Setting] = places + logSampling + rules + upstream + limits + once + logins + deadlines
 }
 
 extension Setting {

@@ -1,0 +1,128 @@
+import CountersignHTTP
+import CountersignWire
+import Glibc
+
+/// Decides which events of callers who have proved nothing are written as a line of their own: the first few of each cause and
+/// address in a window of time. The others are counted, and the counts are handed over when the window closes.
+///
+/// Its memory is bounded: beyond `mostSubjects` pairs of cause and address in one window, events are counted by cause alone.
+/// Every event that is not written is in exactly one of the counts.
+struct RefusalSampler {
+    struct Settings: Sendable, Equatable {
+        /// Lines for each cause and address in one window. 0 turns sampling off: every event is written.
+        var burst = 20
+        /// Seconds.
+        var window = 10
+        /// Lines for all causes and addresses together in one window. Beyond it each pair has its first two lines only.
+        var mostLines = 2000
+        /// Pairs of cause and address that are told apart in one window.
+        var mostSubjects = 1024
+    }
+
+    /// Why an event happened: the refusal's code, or the status of an answer that was no refusal.
+    enum Cause: Hashable, Sendable {
+        case refused(Refusal.Code)
+        case answered(status: Int)
+
+        var name: String {
+            switch self {
+            case .refused(let code): code.name
+            case .answered: "ok"
+            }
+        }
+    }
+
+    struct Subject: Hashable, Sendable {
+        var cause: Cause
+        /// An IPv4 address, or the first 64 bits of an IPv6 address: whoever has one address of a network has them all.
+        var address: NetworkAddress
+    }
+
+    /// What one window left out.
+    struct Summary: Equatable, Sendable {
+        /// How many events of each pair were not written.
+        var subjects: [Subject: Int] = [:]
+        /// The same for pairs that had no place in the table, by cause.
+        var others: [Cause: Int] = [:]
+        /// From about how many addresses `others` came.
+        var otherAddresses = 0
+
+        var isEmpty: Bool { subjects.isEmpty && others.isEmpty }
+    }
+
+    private struct Count {
+        var written = 0
+        var leftOut = 0
+    }
+
+    private static let sureLines = 2
+
+    private let settings: Settings
+    private var windowEnd = Int64.min
+    private var lines = 0
+    private var counts: [Subject: Count] = [:]
+    private var others: [Cause: Int] = [:]
+    private var otherAddresses = AddressEstimate()
+
+    init(_ settings: Settings) { self.settings = settings }
+
+    /// Whether this event is written. `now` is in seconds of any clock that does not go back.
+    mutating func admit(_ subject: Subject, now: Int64) -> Bool {
+        guard settings.burst > 0 else { return true }
+        if windowEnd <= now { windowEnd = now + Int64(settings.window) }
+        guard var count = counts[subject] ?? (counts.count < settings.mostSubjects ? Count() : nil) else {
+            countAsOther(subject)
+            return false
+        }
+        let room = lines < settings.mostLines ? settings.burst : min(settings.burst, RefusalSampler.sureLines)
+        if count.written < room {
+            count.written += 1
+            lines += 1
+            counts[subject] = count
+            return true
+        }
+        count.leftOut += 1
+        counts[subject] = count
+        return false
+    }
+
+    /// Whether a window that has left something out is over: ``close()`` is due, before the next ``admit(_:now:)``.
+    func isOver(now: Int64) -> Bool { !counts.isEmpty && windowEnd <= now }
+
+    /// Ends the window, whether or not its time is over.
+    mutating func close() -> Summary {
+        var summary = Summary()
+        for (subject, count) in counts where count.leftOut > 0 { summary.subjects[subject] = count.leftOut }
+        summary.others = others
+        summary.otherAddresses = others.isEmpty ? 0 : otherAddresses.count
+        counts.removeAll(keepingCapacity: true)
+        others.removeAll()
+        otherAddresses = AddressEstimate()
+        (lines, windowEnd) = (0, Int64.min)
+        return summary
+    }
+
+    private mutating func countAsOther(_ subject: Subject) {
+        others[subject.cause, default: 0] += 1
+        otherAddresses.add(subject.address)
+    }
+}
+
+/// About how many different addresses were added, in 1 KiB: each sets one bit of 8,192 by its hash, and the share of bits that stay
+/// zero tells how many there were (linear counting, Whang et al. 1990). At most some 70,000 are told.
+private struct AddressEstimate {
+    private static let bits = 8192
+    private var words: [UInt64] = []
+
+    mutating func add(_ address: NetworkAddress) {
+        if words.isEmpty { words = [UInt64](repeating: 0, count: AddressEstimate.bits / 64) }
+        let place = Int(UInt(bitPattern: address.hashValue) % UInt(AddressEstimate.bits))
+        words[place / 64] |= 1 << UInt64(place % 64)
+    }
+
+    var count: Int {
+        let zeros = AddressEstimate.bits - words.reduce(0) { $0 + $1.nonzeroBitCount }
+        let share = Double(max(zeros, 1)) / Double(AddressEstimate.bits)
+        return Int((-Double(AddressEstimate.bits) * log(share)).rounded())
+    }
+}

@@ -1,0 +1,140 @@
+"""A stranger whose requests are all refused cannot fill the log's disk: of each cause and address the first lines of a
+window are written, the others are counted exactly, and nobody else's lines are left out."""
+
+import collections
+import json
+import socket
+import time
+import urllib.request
+
+import pytest
+
+from gateway import Gateway
+from wire import Connection
+
+FLOOD = 20_000
+ATTACKER, OTHER = "127.0.0.2", "127.0.0.3"
+
+
+@pytest.fixture
+def admin_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as sock:
+        return sock.getsockname()[1]
+
+
+@pytest.fixture
+def flooded(tmp_path, admin_port):
+    with Gateway(tmp_path, "--tls", "off", "--admin", f"127.0.0.1:{admin_port}") as running:
+        running.add_app("demo")
+        running.key = running.add_release()
+        yield running
+
+
+def unsigned(gateway: Gateway, target: str = "/", method: str = "GET") -> bytes:
+    return f"{method} {target} HTTP/1.1\r\nHost: {gateway.key.authority}\r\n\r\n".encode()
+
+
+def flood(gateway: Gateway, request: bytes, count: int, source: str = ATTACKER) -> list[int]:
+    """Sends `count` requests from one address, some at a time, and returns the statuses."""
+    statuses: list[int] = []
+    while len(statuses) < count:
+        with Connection(gateway.port, source=source) as connection:
+            # A connection takes a bounded number of requests: the server says so in the last answer.
+            for _ in range(count):
+                batch = min(50, count - len(statuses))
+                connection.send(request * batch)
+                for _ in range(batch):
+                    answer = connection.answer()
+                    statuses.append(answer.status)
+                    if answer.get("connection") == "close":
+                        break
+                if answer.get("connection") == "close" or len(statuses) == count:
+                    break
+    return statuses
+
+
+def lines(gateway: Gateway, source: str, code: str) -> list[dict]:
+    return [event for event in gateway.events() if event.get("peer", "").startswith(f"{source}:") and event["code"] == code]
+
+
+def left_out(gateway: Gateway) -> collections.Counter:
+    """What the summaries say was not written, by address and code."""
+    counts: collections.Counter = collections.Counter()
+    for event in gateway.events():
+        if event.get("log") == "sampled":
+            counts[event["address"], event["code"]] += event["more"]
+    return counts
+
+
+def refusals(admin_port: int, token: str, code: str) -> int:
+    request = urllib.request.Request(f"http://127.0.0.1:{admin_port}/metrics", headers={"Authorization": f"Bearer {token}"})
+    with urllib.request.urlopen(request, timeout=10) as answer:
+        rows = [line for line in answer.read().decode().splitlines()
+                if line.startswith("countersign_requests_total{") and f'outcome="{code}"' in line]
+    return sum(int(float(row.rsplit(" ", 1)[1])) for row in rows)
+
+
+def test_a_flood_of_refusals_is_sampled_and_counted_exactly(flooded, admin_port, note):
+    before = flooded.log_path.stat().st_size
+    began = time.monotonic()
+    statuses = flood(flooded, unsigned(flooded), FLOOD)
+    assert statuses == [401] * FLOOD, "the flood was refused, all of it"
+    took = time.monotonic() - began
+
+    # Somebody else finds each of his own refusals, by the id that he was given.
+    others = []
+    with Connection(flooded.port, source=OTHER) as connection:
+        for _ in range(10):
+            connection.send(unsigned(flooded))
+            others.append(json.loads(connection.answer().body)["instance"])
+    assert [flooded.event(instance)["code"] for instance in others] == ["unsigned"] * 10
+
+    # Who signs is never left out.
+    with Connection(flooded.port, source=ATTACKER) as connection:
+        for index in range(100):
+            connection.send(flooded.key.request("GET", f"/?n={index}"))
+            assert connection.answer().status == 200
+    assert refusals(admin_port, (flooded.data / "admin-token").read_text().strip(), "unsigned") == FLOOD + 10
+    flooded.stop()
+
+    grown = flooded.log_path.stat().st_size - before
+    windows = int(took / 10) + 2
+    written = len(lines(flooded, ATTACKER, "unsigned"))
+    assert 20 <= written <= 20 * windows
+    assert written + left_out(flooded)[ATTACKER, "unsigned"] == FLOOD
+    assert left_out(flooded).keys() == {(ATTACKER, "unsigned")}
+    assert len(lines(flooded, ATTACKER, "ok")) == 100
+    assert grown < (100 + 10 + 20 * windows) * 500 + 4096
+    note(f"{FLOOD} refusals in {took:.1f} s: {written} lines, the log grew by {grown / 1024:.0f} KiB")
+
+
+def test_counts_are_told_when_the_window_is_over_and_all_is_quiet(tmp_path):
+    with Gateway(tmp_path, "--tls", "off", "--log-sample", "5", "--log-sample-seconds", "1") as gateway:
+        gateway.add_app("demo")
+        gateway.key = gateway.add_release()
+        assert flood(gateway, unsigned(gateway), 300) == [401] * 300
+        deadline = time.monotonic() + 10
+        while (len(lines(gateway, ATTACKER, "unsigned")) + left_out(gateway)[ATTACKER, "unsigned"] < 300
+               and time.monotonic() < deadline):
+            time.sleep(0.1)
+        assert left_out(gateway)[ATTACKER, "unsigned"] > 0
+        assert len(lines(gateway, ATTACKER, "unsigned")) + left_out(gateway)[ATTACKER, "unsigned"] == 300
+
+
+@pytest.mark.parametrize("target,status", [("/countersign/v1/time", 200), ("/countersign/v1/nothing", 404)])
+def test_routes_that_are_open_to_anybody_are_sampled_too(flooded, target, status):
+    assert flood(flooded, unsigned(flooded, target), 500) == [status] * 500
+    flooded.stop()
+    written = len(lines(flooded, ATTACKER, "ok"))
+    assert 20 <= written <= 100
+    assert written + left_out(flooded)[ATTACKER, "ok"] == 500
+
+
+def test_every_line_is_written_where_the_settings_say_so(tmp_path):
+    with Gateway(tmp_path, "--tls", "off", "--log-sample", "0") as gateway:
+        gateway.add_app("demo")
+        gateway.key = gateway.add_release()
+        assert flood(gateway, unsigned(gateway), 1000) == [401] * 1000
+        gateway.stop()
+        assert len(lines(gateway, ATTACKER, "unsigned")) == 1000
+        assert not left_out(gateway)

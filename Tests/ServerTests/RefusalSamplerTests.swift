@@ -1,0 +1,89 @@
+import CountersignHTTP
+import CountersignWire
+import Testing
+
+@testable import CountersignServer
+
+/// That a flood of refusals writes a bounded number of lines, hides nobody else's, and is counted exactly.
+@Suite struct RefusalSamplerTests {
+    private typealias Subject = RefusalSampler.Subject
+
+    private func subject(_ code: Refusal.Code, _ last: UInt8, _ third: UInt8 = 0) -> Subject {
+        Subject(cause: .refused(code), address: address([192, 0, third, last]))
+    }
+
+    private func address(_ bytes: [UInt8]) -> NetworkAddress { NetworkAddress(bytes: bytes.span) ?? .unknown }
+
+    private func settings(burst: Int = 3, lines: Int = 1000, subjects: Int = 100) -> RefusalSampler.Settings {
+        RefusalSampler.Settings(burst: burst, window: 10, mostLines: lines, mostSubjects: subjects)
+    }
+
+    @Test func theFirstFewOfEachCauseAndAddressAreWritten() {
+        var sampler = RefusalSampler(settings())
+        let (flood, other) = (subject(.unsigned, 1), subject(.unsigned, 2))
+        let written = (0..<20_000).count { _ in sampler.admit(flood, now: 100) }
+        #expect(written == 3)
+        let others = [sampler.admit(other, now: 101), sampler.admit(subject(.malformed, 1), now: 101)]
+        #expect(others == [true, true])
+        let summary = sampler.close()
+        #expect(summary == RefusalSampler.Summary(subjects: [flood: 19_997]))
+    }
+
+    @Test func aWindowEndsAfterItsSecondsAndTheNextBeginsAnew() {
+        var sampler = RefusalSampler(settings())
+        let flood = subject(.unsigned, 1)
+        for _ in 0..<5 { _ = sampler.admit(flood, now: 100) }
+        #expect(!sampler.isOver(now: 109))
+        #expect(sampler.isOver(now: 110))
+        let first = sampler.close()
+        #expect(first.subjects == [flood: 2])
+        let isWritten = sampler.admit(flood, now: 110)
+        #expect(isWritten)
+        #expect(!sampler.isOver(now: 119))
+        let second = sampler.close()
+        #expect(second.isEmpty)
+        #expect(!sampler.isOver(now: 1_000))
+    }
+
+    @Test func aFullTableCountsByCause() {
+        var sampler = RefusalSampler(settings(subjects: 10))
+        var written = 0
+        for round in 0..<4 {
+            for address in 0..<UInt8(100) where sampler.admit(subject(.unsigned, address), now: Int64(round)) {
+                written += 1
+            }
+        }
+        let summary = sampler.close()
+        #expect(written == 30)
+        #expect(summary.subjects.count == 10)
+        #expect(summary.subjects.values.allSatisfy { $0 == 1 })
+        #expect(summary.others == [.refused(.unsigned): 360])
+        #expect((80...100).contains(summary.otherAddresses))
+    }
+
+    @Test func theLinesOfOneWindowAreBoundedWhoeverSends() {
+        var sampler = RefusalSampler(settings(burst: 10, lines: 50, subjects: 1000))
+        var (written, sent) = (0, 0)
+        for address in 0..<UInt8(90) {
+            // Each pair has ten lines if there is room.
+            for code in [Refusal.Code.unsigned, .badSignature] {
+                for _ in 0..<10 {
+                    sent += 1
+                    if sampler.admit(subject(code, address), now: 7) { written += 1 }
+                }
+            }
+        }
+        let summary = sampler.close()
+        // 50 in turn, and then the first two of each pair.
+        #expect(written == 50 + (180 - 5) * 2)
+        #expect(written + summary.subjects.values.reduce(0, +) + summary.others.values.reduce(0, +) == sent)
+    }
+
+    @Test func withoutABurstEverythingIsWritten() {
+        var sampler = RefusalSampler(settings(burst: 0))
+        let written = (0..<500).count { _ in sampler.admit(subject(.unsigned, 1), now: 1) }
+        let summary = sampler.close()
+        #expect(written == 500)
+        #expect(summary.isEmpty)
+    }
+}
