@@ -1,3 +1,4 @@
+import CountersignHTTP
 import Testing
 
 @testable import CountersignServer
