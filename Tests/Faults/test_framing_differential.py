@@ -1,8 +1,9 @@
 """Ambiguous messages, read by us and by five other implementations (nginx, HAProxy, Apache, h11, llhttp).
 
-Two promises. Where two of the five refuse a case of Vectors/framing, we do not pass it on, or docs/framing.md says why. And the
-backend sees as many requests as we answered 200, each of them one that was signed: in no case does a part of one message become
-another. The same for answers of a backend: no caller sees a byte of another's.
+Two promises. Where two of the five refuse a case of Vectors/framing, we do not pass it on, or docs/framing.md
+says why. And the backend sees as many requests as we answered 200, each of them one that was signed: in no
+case does a part of one message become another. The same for answers of a backend: no caller sees a byte of
+another's.
 """
 
 import json
@@ -46,7 +47,9 @@ def request(case: dict, key: ReleaseKey, tag: str) -> bytes:
 
 def behind(key: ReleaseKey, tag: str) -> bytes:
     """A good request that is the last on its connection."""
-    return key.request(target="/behind", fields=[("x-case", tag)]).replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
+    return key.request(target="/behind", fields=[("x-case", tag)]).replace(
+        b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"
+    )
 
 
 def argued() -> list[str]:
@@ -57,7 +60,8 @@ def argued() -> list[str]:
 
 
 class Ours:
-    """The gateway, and what became of each case: alone with a request after its answer, and with one right behind it."""
+    """The gateway, and what became of each case: alone with a request after its answer, and with one right
+    behind it."""
 
     def __init__(self, gateway: Gateway, backend: Backend, key: ReleaseKey):
         self.gateway, self.backend, self.key = gateway, backend, key
@@ -93,7 +97,9 @@ class Ours:
 
 @pytest.fixture(scope="module")
 def ours(tmp_path_factory):
-    with Backend() as backend, Gateway(tmp_path_factory.mktemp("ours"), "--tls", "off", "--upstream", backend.url) as gateway:
+    with Backend() as backend, Gateway(
+        tmp_path_factory.mktemp("ours"), "--tls", "off", "--upstream", backend.url
+    ) as gateway:
         gateway.add_app("demo")
         yield Ours(gateway, backend, gateway.add_release())
         assert gateway.process.poll() is None
@@ -126,26 +132,35 @@ def table(ours, others):
         alone = list(pool.map(ours.alone, REQUESTS))
         verdicts = {}
         for oracle in others[:3]:
-            verdicts[oracle.name] = list(pool.map(lambda case: judged_by(oracle, case, ours.key, SILENCE), REQUESTS))
+            verdicts[oracle.name] = list(
+                pool.map(lambda case: judged_by(oracle, case, ours.key, SILENCE), REQUESTS)
+            )
     for oracle in others[3:]:
         verdicts[oracle.name] = [judged_by(oracle, case, ours.key, SILENCE) for case in REQUESTS]
     rows = {}
     for index, case in enumerate(REQUESTS):
         tag, before, received, closed = piped[index]
         rows[case["name"]] = {
-            "ours": oracles.verdict(before, closed), "status": oracles.statuses(before),
+            "ours": oracles.verdict(before, closed),
+            "status": oracles.statuses(before),
             "refused": [name for name, found in verdicts.items() if found[index] == "refuses"],
             "all": {name: found[index] for name, found in verdicts.items()},
-            "answered": {tag: oracles.statuses(received).count(200), alone[index][0]: oracles.statuses(alone[index][1]).count(200)},
+            "answered": {
+                tag: oracles.statuses(received).count(200),
+                alone[index][0]: oracles.statuses(alone[index][1]).count(200),
+            },
         }
     return rows
 
 
 def test_the_cases_are_those_of_the_generator(tmp_path):
-    text = (FOLDER / "generate.py").read_text().replace("pathlib.Path(__file__).parent", f"pathlib.Path({str(tmp_path)!r})")
-    subprocess.run([sys.executable, "-B", "-"], input=text.encode(), check=True, capture_output=True, timeout=60)
+    subprocess.run(
+        [sys.executable, "-B", FOLDER / "generate.py", tmp_path], check=True, capture_output=True, timeout=60
+    )
     for name in ("requests.json", "answers.json"):
-        assert (tmp_path / name).read_text() == (FOLDER / name).read_text(), f"run Vectors/framing/generate.py: {name}"
+        assert (tmp_path / name).read_text() == (
+            FOLDER / name
+        ).read_text(), f"run Vectors/framing/generate.py: {name}"
     assert len(REQUESTS) >= 300
 
 
@@ -167,52 +182,66 @@ def test_where_two_refuse_so_do_we(table, ours, others, note):
         # A machine under load may take longer to refuse than we wait: what surprises is looked at again.
         if disagrees(row) != (name in explained):
             case = REQUESTS[NAMES.index(name)]
-            row["refused"] = [o.name for o in others if judged_by(o, case, ours.key, LONG_SILENCE) == "refuses"]
+            row["refused"] = [
+                o.name for o in others if judged_by(o, case, ours.key, LONG_SILENCE) == "refuses"
+            ]
             _, before, _, closed = ours.pipelined(case, "again")
             row["ours"] = oracles.verdict(before, closed)
     found = {name for name, row in table.items() if disagrees(row)}
     refused = {oracle.name: sum(oracle.name in row["refused"] for row in table.values()) for oracle in others}
     mine = [sum(row["ours"] == word for row in table.values()) for word in ("accepts", "refuses", "waits")]
     alone = sum(row["ours"] == "refuses" and len(row["refused"]) < 2 for row in table.values())
-    note(f"framing: {len(table)} requests: we pass {mine[0]}, refuse {mine[1]}, wait for the rest of {mine[2]}; refused by "
-         + ", ".join(f"{name} {count}" for name, count in refused.items())
-         + f"; two or more refuse and we pass: {len(found)}, argued {len(explained)}; we refuse and at most one other does: {alone}")
+    note(
+        f"framing: {len(table)} requests: we pass {mine[0]}, refuse {mine[1]}, wait for the rest of {mine[2]}; refused by "
+        + ", ".join(f"{name} {count}" for name, count in refused.items())
+        + f"; two or more refuse and we pass: {len(found)}, argued {len(explained)}; we refuse and at most one other does: {alone}"
+    )
     assert not found - set(explained), {name: table[name] for name in sorted(found - set(explained))}
     assert not set(explained) - found, f"stale rows in docs/framing.md: {sorted(set(explained) - found)}"
 
 
 def test_the_backend_sees_what_we_answered(table, ours, note):
-    """By tag: each request that the backend read is one that was signed and answered 200, and there is no other. Those that were sent
-    again for a verdict that surprised are not counted."""
+    """By tag: each request that the backend read is one that was signed and answered 200, and there is no
+    other. Those that were sent again for a verdict that surprised are not counted."""
     seen: dict[str | None, int] = {}
     for one in ours.backend.seen:
         assert one.target != "/smuggled"
         seen[one.get("x-case")] = seen.get(one.get("x-case"), 0) + 1
     assert None not in seen
     answered = {tag: count for row in table.values() for tag, count in row["answered"].items() if count}
-    wrong = {tag for tag in {*seen, *answered} if seen.get(tag) != answered.get(tag) and not tag.startswith("again-")}
+    wrong = {
+        tag
+        for tag in {*seen, *answered}
+        if seen.get(tag) != answered.get(tag) and not tag.startswith("again-")
+    }
     assert wrong == set()
     found = [oracles.requests_in(bytes(raw)) for raw in ours.backend.raw]
     assert [sum(count) for count in zip(*found)] == [len(ours.backend.seen)] * 2
-    note(f"framing: {2 * len(table)} connections, {sum(answered.values())} requests answered 200; the backend, h11 and llhttp count as many in what it was sent")
+    note(
+        f"framing: {2 * len(table)} connections, {sum(answered.values())} requests answered 200; the backend, h11 and llhttp count as many in what it was sent"
+    )
 
 
 @pytest.fixture(scope="module")
 def answering(tmp_path_factory):
-    """A gateway before a backend that answers `/case/NAME` with the bytes of that case, and all else with the target."""
+    """A gateway before a backend that answers `/case/NAME` with the bytes of that case, and all else with the
+    target."""
     cases = {case["name"]: repeated(case["bytes"]).encode("latin-1") for case in ANSWERS}
 
     def answer(seen, sock) -> None:
         if not seen.target.startswith("/case/"):
-            return sock.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(seen.target) + seen.target.encode())
+            return sock.sendall(
+                b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(seen.target) + seen.target.encode()
+            )
         name = seen.target.removeprefix("/case/")
         sock.sendall(cases[name])
         # What ends with its connection has to be ended; the others stay open, as a backend would leave them.
         if name.startswith(("until-close", "short", "nothing", "100-only", "chunk-no-end")):
             raise Closed
 
-    with Backend(answer) as backend, Gateway(tmp_path_factory.mktemp("answers"), "--tls", "off", "--upstream", backend.url,
-                                             "--workers", "1") as gateway:
+    with Backend(answer) as backend, Gateway(
+        tmp_path_factory.mktemp("answers"), "--tls", "off", "--upstream", backend.url, "--workers", "1"
+    ) as gateway:
         gateway.add_app("demo")
         gateway.key = gateway.add_release()
         yield gateway
@@ -220,7 +249,8 @@ def answering(tmp_path_factory):
 
 @pytest.mark.parametrize("case", ANSWERS, ids=[case["name"] for case in ANSWERS])
 def test_no_answer_reaches_another_caller(answering, case):
-    """With one worker, the connection to the backend would be taken again by the next request, of the same caller or of another."""
+    """With one worker, the connection to the backend would be taken again by the next request, of the same
+    caller or of another."""
     key, outcome = answering.key, case["outcome"]
     data = key.request(case["method"], f"/case/{case['name']}")
     with answering.connect() as first, answering.connect() as second:

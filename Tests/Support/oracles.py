@@ -1,7 +1,8 @@
-"""Other readers of HTTP/1.1 to compare ours with: three proxies before a backend of their own, and two parsers.
+"""Other readers of HTTP/1.1 to compare ours with: three proxies before a backend of their own, and two
+parsers.
 
-Each is given the bytes of one connection and says what became of them: `accepts` (nothing was refused), `refuses` (an error, or the
-end of the connection before an answer) or `waits` (it wants more bytes).
+Each is given the bytes of one connection and says what became of them: `accepts` (nothing was refused),
+`refuses` (an error, or the end of the connection before an answer) or `waits` (it wants more bytes).
 """
 
 import os
@@ -21,8 +22,9 @@ STATUS = re.compile(rb"HTTP/1\.[01] (\d{3})[ \r]")
 
 
 def converse(port: int, data: bytes, silence: float) -> tuple[bytes, bytes, bool]:
-    """Sends `data` and reads until the peer closes, or says nothing for `silence` seconds; then ends our side, and reads on. Answers what
-    came before that, all that came, and whether the peer closed by itself."""
+    """Sends `data` and reads until the peer closes, or says nothing for `silence` seconds; then ends our
+    side, and reads on. Answers what came before that, all that came, and whether the peer closed by
+    itself."""
     received, before = b"", None
     with socket.create_connection(("127.0.0.1", port), timeout=10) as sock:
         try:
@@ -81,7 +83,9 @@ class Proxy:
         path = self.folder / "configuration"
         path.write_text(self.configuration())
         with open(self.folder / "output", "wb") as output:
-            self.process = subprocess.Popen(self.command(path), stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+            self.process = subprocess.Popen(
+                self.command(path), stdin=subprocess.DEVNULL, stdout=output, stderr=output
+            )
         deadline = time.monotonic() + 15
         while True:
             try:
@@ -118,11 +122,13 @@ class Nginx(Proxy):
         kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
         folders = "".join(f"{kind}_temp_path {self.folder}/{kind}; " for kind in kinds)
         user = "user root; " if os.geteuid() == 0 else ""
-        return (f"daemon off; master_process off; {user}error_log {self.folder}/errors; pid {self.folder}/pid;\n"
-                "events { worker_connections 256; }\n"
-                f"http {{ access_log off; {folders} server {{ listen {self.authority}; "
-                f"location / {{ proxy_pass {self.backend.url}; proxy_http_version 1.1; "
-                "proxy_set_header Host $http_host; } } }\n")
+        return (
+            f"daemon off; master_process off; {user}error_log {self.folder}/errors; pid {self.folder}/pid;\n"
+            "events { worker_connections 256; }\n"
+            f"http {{ access_log off; {folders} server {{ listen {self.authority}; "
+            f"location / {{ proxy_pass {self.backend.url}; proxy_http_version 1.1; "
+            "proxy_set_header Host $http_host; } } }\n"
+        )
 
     def command(self, path: pathlib.Path) -> list[str]:
         return ["nginx", "-p", str(self.folder), "-c", str(path), "-e", f"{self.folder}/errors"]
@@ -132,10 +138,12 @@ class HAProxy(Proxy):
     name = "haproxy"
 
     def configuration(self) -> str:
-        return ("global\n maxconn 256\n"
-                "defaults\n mode http\n timeout connect 5s\n timeout client 20s\n timeout server 20s\n"
-                f"frontend front\n bind {self.authority}\n default_backend back\n"
-                f"backend back\n server one 127.0.0.1:{self.backend.port}\n")
+        return (
+            "global\n maxconn 256\n"
+            "defaults\n mode http\n timeout connect 5s\n timeout client 20s\n timeout server 20s\n"
+            f"frontend front\n bind {self.authority}\n default_backend back\n"
+            f"backend back\n server one 127.0.0.1:{self.backend.port}\n"
+        )
 
     def command(self, path: pathlib.Path) -> list[str]:
         return ["haproxy", "-db", "-f", str(path)]
@@ -149,10 +157,12 @@ class Apache(Proxy):
         names = ("mpm_event", "authz_core", "proxy", "proxy_http")
         loads = "".join(f"LoadModule {name}_module {modules}/mod_{name}.so\n" for name in names)
         user = "User www-data\nGroup www-data\n" if os.geteuid() == 0 else ""
-        return (f"ServerRoot {self.folder}\nServerName localhost\nListen {self.authority}\nPidFile {self.folder}/pid\n"
-                f"ErrorLog {self.folder}/errors\nDefaultRuntimeDir {self.folder}\n{user}{loads}"
-                "AllowEncodedSlashes NoDecode\nProxyPreserveHost On\n"
-                f"ProxyPass / {self.backend.url}/ nocanon\n")
+        return (
+            f"ServerRoot {self.folder}\nServerName localhost\nListen {self.authority}\nPidFile {self.folder}/pid\n"
+            f"ErrorLog {self.folder}/errors\nDefaultRuntimeDir {self.folder}\n{user}{loads}"
+            "AllowEncodedSlashes NoDecode\nProxyPreserveHost On\n"
+            f"ProxyPass / {self.backend.url}/ nocanon\n"
+        )
 
     def command(self, path: pathlib.Path) -> list[str]:
         return ["apache2", "-D", "FOREGROUND", "-f", str(path)]
@@ -219,7 +229,10 @@ def requests_in(data: bytes) -> tuple[int, int]:
     """How many requests each of the two parsers finds in what a backend was sent on one connection."""
     tools = HTTPTools()
     # It knows methods by name only.
-    assert tools.judge(re.sub(rb"(^|\r\n\r\n)(FOO|QUERY) ", rb"\1GET ", data), 0) in ("accepts", "waits"), data[:200]
+    assert tools.judge(re.sub(rb"(^|\r\n\r\n)(FOO|QUERY) ", rb"\1GET ", data), 0) in (
+        "accepts",
+        "waits",
+    ), data[:200]
     connection, count = h11.Connection(h11.SERVER), 0
     connection.receive_data(data)
     while (event := connection.next_event()) is not h11.NEED_DATA:
