@@ -117,6 +117,8 @@ package enum MetaName: String, Sendable, CaseIterable {
     case pinManifests = "pin-manifests"
     /// Since when requests are counted: whole Unix seconds, in decimal.
     case meterBegan = "meter-began"
+    /// When a server last tried whether the store takes changes: whole Unix seconds, in decimal.
+    case writeCheck = "write-check"
 }
 
 package enum Inserted: Sendable, Equatable {

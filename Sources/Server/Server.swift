@@ -18,7 +18,10 @@ public enum Server {
         let log = try EventLog(configuration.log, sampling: configuration.logSampling)
         let replay = try openReplayFile(deployment, keys, log)
         let signing = try AnswerSigning(deployment)
-        let writer = try GroupWriter(configuration.openStore()) { log?.note("store", $0) }
+        let readiness = Readiness()
+        let storeReadiness = StoreReadiness(readiness)
+        let writer = try GroupWriter(
+            configuration.openStore(), note: { log?.note("store", $0) }, didFail: { storeReadiness.writerDidFail() })
         let once = Once(deployment, writer, configuration.once)
         let meter = Meter()
         let assertionKeys = try AssertionKeys(deployment)
@@ -31,7 +34,6 @@ public enum Server {
             Route.open(assertionKeys) + [.time(signedBy: signing.authority), .pins(PinShelf(deployment))]
                 + sessions.routes + accounts.routes,
             legacy: LegacyRoutes(services: accounts.services))
-        let readiness = Readiness()
         let service = try Service(
             configuration, log: log, signing: signing, meter: meter, replay: replay,
             adminToken: deployment.folder.adminToken, assertionKeys: assertionKeys, once: once,
@@ -65,7 +67,10 @@ public enum Server {
             log?.closeSample(now: EventLoop.monotonicSeconds())
             once.expire()
             once.forget(at: SystemTime().now)
-            attempt(log, "reconcile") { () throws(Fault) in try keys.reconcile() }
+            let fault = attempt(log, "reconcile") { () throws(Fault) in try keys.reconcile() }
+            storeReadiness.turn(reading: fault) { () throws(Fault) in
+                try deployment.store.set(.writeCheck, to: Array(String(SystemTime().now).utf8))
+            }
             attempt(log, "sessions") { () throws(Fault) in try sessions.turn() }
             attempt(log, "replay") { () throws(Fault) in
                 try replay.setWindow(rememberedWindow(keys), lifetime: keys.longestLifetime, now: SystemTime().now)
@@ -120,7 +125,14 @@ public enum Server {
     }
 
     /// What fails while serving is logged, and tried again at the next turn; requests fail closed meanwhile.
-    private static func attempt(_ log: EventLog?, _ what: String, _ body: () throws(Fault) -> Void) {
-        do throws(Fault) { try body() } catch { log?.note(what, error.message) }
+    @discardableResult
+    private static func attempt(_ log: EventLog?, _ what: String, _ body: () throws(Fault) -> Void) -> Fault? {
+        do throws(Fault) {
+            try body()
+            return nil
+        } catch {
+            log?.note(what, error.message)
+            return error
+        }
     }
 }

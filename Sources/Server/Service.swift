@@ -12,6 +12,7 @@ final class Service {
     private var workers: [Worker] = []
     private var adminPort: Int?
     private var upstream: UpstreamTarget?
+    private var probe: UpstreamProbe?
     /// What clients pin; nil without TLS.
     let spkiPin: String?
     /// The port that clients connect to.
@@ -64,6 +65,7 @@ final class Service {
                     let routes = AdminRoutes(
                         token: try AdminToken(at: adminToken), metrics: metrics, readiness: readiness)
                     listeners.append(try Service.admin(admin, loop, configuration, routes))
+                    probe = target.map { Service.probe($0, loop, configuration, readiness) }
                 }
                 workers.append(Worker(loop: loop, listeners: listeners))
             }
@@ -88,6 +90,7 @@ final class Service {
                 for listener in worker.listeners { listener.start() }
                 try worker.loop.start(name: "worker-\(index)")
             }
+            probe?.start()
         } catch {
             throw Fault(.failed, error.description)
         }
@@ -115,6 +118,16 @@ final class Service {
     }
 
     // MARK: Parts
+
+    /// Not ready until the backend was reached once.
+    private static func probe(
+        _ target: UpstreamTarget, _ loop: EventLoop, _ configuration: Configuration, _ readiness: Readiness
+    ) -> UpstreamProbe {
+        readiness.set(.upstream, detail: "\(target.host) has not been reached yet")
+        return UpstreamProbe(target: target, loop: loop, deadlines: configuration.deadlines) { failure in
+            if let failure { readiness.set(.upstream, detail: failure) } else { readiness.clear(.upstream) }
+        }
+    }
 
     private static func open(_ address: HostPort, sockets: Int) throws -> (descriptors: [Int32], port: Int) {
         try SocketAddress.resolve(host: address.host, port: Int(address.port))[0].listen(sockets: sockets)

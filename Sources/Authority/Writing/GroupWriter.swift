@@ -22,13 +22,14 @@ package final class GroupWriter: StoreWriter {
     private let threads: Threads
 
     /// Starts the thread, to which `store` then belongs: a connection of its own, so that who reads does not wait behind a disk.
-    /// `note` is told what operators should know, from that thread.
+    /// `note` is told what operators should know, and `didFail` each time that changes could not be made durable, from that thread.
     package init(
-        _ store: any Store, _ bounds: Bounds = Bounds(), note: @escaping @Sendable (String) -> Void = { _ in }
+        _ store: any Store, _ bounds: Bounds = Bounds(), note: @escaping @Sendable (String) -> Void = { _ in },
+        didFail: @escaping @Sendable () -> Void = {}
     ) throws(Fault) {
         let queue = WriteQueue(bounds)
         self.queue = queue
-        threads = try Threads(1, "to write on") { WriteLoop(queue, store, note).run() }
+        threads = try Threads(1, "to write on") { WriteLoop(queue, store, note, didFail: didFail).run() }
     }
 
     /// Lets the thread go, once it has written what waits, without waiting for it. ``stop()`` is the orderly way.

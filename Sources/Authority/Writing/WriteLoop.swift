@@ -5,11 +5,16 @@ struct WriteLoop {
     private let queue: WriteQueue
     private let store: any Store
     private let note: @Sendable (String) -> Void
+    private let didFail: @Sendable () -> Void
 
-    init(_ queue: WriteQueue, _ store: any Store, _ note: @escaping @Sendable (String) -> Void) {
+    init(
+        _ queue: WriteQueue, _ store: any Store, _ note: @escaping @Sendable (String) -> Void,
+        didFail: @escaping @Sendable () -> Void
+    ) {
         self.queue = queue
         self.store = store
         self.note = note
+        self.didFail = didFail
     }
 
     /// Writes until the queue is closed and empty. A store that fails is told of when it begins to fail, and when it ceases to: not
@@ -25,6 +30,7 @@ struct WriteLoop {
             } catch {
                 if !isFailing { note("the store takes no changes: \(error.message)") }
                 isFailing = true
+                didFail()
                 for job in jobs { job.end(WriteLoop.refusal(error)) }
             }
         }

@@ -57,6 +57,10 @@ package final class TLSContext: @unchecked Sendable {
             throw HTTPFault("\(certificate): not a PEM certificate chain (\(TLSContext.lastError()))")
         }
         guard SSL_CTX_use_PrivateKey_file(pointer, key, SSL_FILETYPE_PEM) == 1 else {
+            if ERR_GET_REASON(ERR_peek_error()) == X509_R_KEY_VALUES_MISMATCH {
+                ERR_clear_error()
+                throw HTTPFault("\(key): is not the key of the certificate in \(certificate)")
+            }
             throw HTTPFault("\(key): not a PEM private key (\(TLSContext.lastError()))")
         }
         guard SSL_CTX_check_private_key(pointer) == 1 else {

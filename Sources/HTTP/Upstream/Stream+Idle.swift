@@ -26,6 +26,17 @@ extension Stream {
         return result <= 0 && SSL_get_error(ssl, result) == SSL_ERROR_WANT_READ && SSL_has_pending(ssl) == 0
     }
 
+    /// Why the handshake that has just failed did so; for people. Call before ``close()``.
+    var handshakeFailure: String {
+        guard let ssl else { return "" }
+        let verdict = SSL_get_verify_result(ssl)
+        if verdict != X509_V_OK { return String(cString: X509_verify_cert_error_string(verdict)) }
+        // The newest entry of this thread's queue; the ones before it are of functions further inside.
+        let reason = ERR_reason_error_string(ERR_peek_last_error()).map { String(cString: $0) }
+        ERR_clear_error()
+        return reason ?? "the connection ended"
+    }
+
     /// How far a first attempt to send came.
     enum FirstWrite {
         /// The socket has taken some or all of it. The rest, if any, is still in the buffer.

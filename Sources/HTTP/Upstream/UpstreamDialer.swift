@@ -53,8 +53,7 @@ struct UpstreamDialer {
             if let tls { try await stream.startTLS(tls, as: .client(host: target.host)) }
             return stream
         } catch {
-            // OpenSSL's reason is in its error queue of this thread.
-            let reason = error == .tls ? TLSContext.lastError() : ""
+            let reason = stream.handshakeFailure
             stream.close()
             switch error {
             case .timedOut: throw Refusal(.upstreamTimeout, "\(address): no connection within \(patience) s")

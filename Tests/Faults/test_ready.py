@@ -1,0 +1,130 @@
+"""`/ready` says whether the process should get traffic: not while it drains, not while the store takes no changes, not while the backend cannot be
+reached. It needs no traffic to find out, and one stray failure does not flip it. `/health` answers all the while."""
+
+import errno
+import json
+import socket
+import time
+import urllib.error
+import urllib.request
+
+import pytest
+
+from authority import Authority
+from backend import Backend
+from failing import FailingDisk
+from gateway import Gateway
+from tls_backend import TLSBackend
+
+
+class Ready(Gateway):
+    """A gateway whose admin listener is on."""
+
+    def __init__(self, folder, *options: object, **others):
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.admin_port = probe.getsockname()[1]
+        super().__init__(folder, "--tls", "off", *options, **others)
+
+    def command(self, *options: object) -> list[str]:
+        return super().command(*options, "--admin", f"127.0.0.1:{self.admin_port}")
+
+    def get(self, path: str) -> tuple[int, dict]:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.admin_port}{path}", timeout=5) as answer:
+                return answer.status, json.loads(answer.read())
+        except urllib.error.HTTPError as error:
+            return error.code, json.loads(error.read())
+
+    def causes(self) -> list[str]:
+        status, told = self.get("/ready")
+        causes = [reason["cause"] for reason in told["reasons"]]
+        assert (status, told["ready"]) == ((503, False) if causes else (200, True))
+        assert all(reason["detail"] for reason in told["reasons"])
+        return causes
+
+    def until(self, causes: list[str], seconds: float = 20) -> None:
+        deadline = time.monotonic() + seconds
+        while (found := self.causes()) != causes:
+            assert time.monotonic() < deadline, f"{found}, not {causes}"
+            time.sleep(0.1)
+        assert self.get("/health") == (200, {"status": "ok"})
+
+
+def test_without_a_backend_it_is_ready_at_once(tmp_path):
+    with Ready(tmp_path) as gateway:
+        gateway.until([], 3)
+
+
+@pytest.mark.parametrize("kind", ["plain", "tls"])
+def test_it_follows_the_backend_without_traffic(tmp_path, kind):
+    authority = Authority(tmp_path / "ca")
+    pair = authority.issue("server")
+
+    def make(port: int = 0) -> Backend:
+        return TLSBackend(*pair, port=port) if kind == "tls" else Backend(port=port)
+
+    with make() as backend:
+        gateway = Ready(tmp_path / "gateway", "--upstream", backend.url,
+                        *(["--upstream-ca", authority.path] if kind == "tls" else []))
+        with gateway:
+            gateway.until([])
+            connections = len(backend.raw)
+            time.sleep(6)
+            assert 1 <= len(backend.raw) - connections <= 3, "the probe is not cheap, or there is none"
+            assert not backend.seen and not backend.open
+            port = backend.port
+            backend.close()
+            gateway.until(["upstream"])
+            with make(port):
+                gateway.until([])
+
+
+def test_a_backend_that_was_never_there(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as unused:
+        port = unused.getsockname()[1]
+    with Ready(tmp_path, "--upstream", f"http://127.0.0.1:{port}") as gateway:
+        assert gateway.causes() == ["upstream"]
+        time.sleep(2)
+        assert gateway.causes() == ["upstream"]
+        assert "127.0.0.1" in gateway.get("/ready")[1]["reasons"][0]["detail"]
+
+
+def test_traffic_is_proof_enough_and_a_stray_failure_is_none(tmp_path):
+    """A backend that answers those who are connected, and takes a new connection only now and then."""
+    with Backend() as backend, Ready(tmp_path, "--upstream", backend.url, "--workers", 1) as gateway:
+        gateway.add_app("demo")
+        key = gateway.add_release()
+        gateway.until([])
+        with gateway.connect() as connection:
+            connection.send(key.request())
+            assert connection.answer().status == 200
+            # Nothing new gets through from here on; what is connected works.
+            backend.listener.shutdown(socket.SHUT_RDWR)
+            backend.listener.close()
+            for _ in range(40):
+                connection.send(key.request())
+                assert connection.answer().status == 200
+                assert gateway.causes() == []
+                time.sleep(0.25)
+        gateway.until(["upstream"])
+
+
+@pytest.mark.parametrize("error", [errno.EIO, errno.ENOSPC], ids=["EIO", "ENOSPC"])
+def test_it_is_not_ready_while_the_store_takes_no_changes(tmp_path, error):
+    disk = FailingDisk(tmp_path)
+    with Ready(tmp_path / "gateway", environment=disk.environment) as gateway:
+        gateway.add_app("demo")
+        key = gateway.add_release()
+        gateway.until([])
+        disk.fails(error)
+        answer = gateway.send(key.request("POST", "/pay", b"{}", fields=[("idempotency-key", "k1")]))
+        assert answer.status == 503
+        gateway.until(["store"])
+        # What needs no change goes on, and nobody needs to try for it to be found well again.
+        assert gateway.send(key.request()).status == 200
+        time.sleep(5)
+        assert gateway.causes() == ["store"]
+        disk.is_well()
+        gateway.until([])
+        assert gateway.send(key.request("POST", "/pay", b"{}", fields=[("idempotency-key", "k2")])).status == 200

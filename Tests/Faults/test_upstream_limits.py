@@ -1,0 +1,244 @@
+"""The backend is spared: a bound on connections, a bounded and fair queue for requests that wait, and addresses that fail are left alone for a
+while. Nobody waits without end."""
+
+import json
+import socket
+import threading
+import time
+
+import pytest
+
+from backend import Backend, ok
+from failing import needs_mounts
+from gateway import Gateway
+from wire import Answer, Connection, Reader
+
+
+class SlowBackend(Backend):
+    """Takes its time, and counts the connections that were open at once."""
+
+    def __init__(self, seconds: float, **options):
+        self.most_open = 0
+
+        def answer(seen, sock):
+            self.most_open = max(self.most_open, len(self.open))
+            time.sleep(seconds)
+            ok(seen, sock)
+
+        super().__init__(answer, **options)
+
+
+def gateway_before(backend: Backend, tmp_path, *options: object) -> Gateway:
+    gateway = Gateway(tmp_path / "gateway", "--tls", "off", "--upstream", backend.url, "--workers", 1, *options).start()
+    gateway.add_app("demo")
+    gateway.key = gateway.add_release()
+    return gateway
+
+
+class Caller(threading.Thread):
+    """One request from an address of its own, and when its answer came."""
+
+    def __init__(self, front: Gateway, target: str, address: str = "127.0.0.1"):
+        super().__init__(daemon=True)
+        self.front, self.target, self.address = front, target, address
+        self.answer: Answer | None = None
+        self.seconds = 0.0
+        self.start()
+
+    def run(self) -> None:
+        connection = Connection.__new__(Connection)
+        connection.sock = socket.create_connection(("127.0.0.1", self.front.port), 30, source_address=(self.address, 0))
+        connection.reader = Reader(connection.sock)
+        began = time.monotonic()
+        with connection:
+            connection.send(self.front.key.request("GET", self.target))
+            self.answer = connection.answer()
+        self.seconds = time.monotonic() - began
+
+    def status(self) -> int:
+        self.join(30)
+        assert self.answer is not None, f"{self.target}: no answer"
+        return self.answer.status
+
+
+def test_the_backend_sees_so_many_connections_and_no_more(tmp_path):
+    with SlowBackend(0.3) as backend:
+        front = gateway_before(backend, tmp_path, "--limit-upstream-connections", 3)
+        callers = [Caller(front, f"/{number}") for number in range(15)]
+        assert [caller.status() for caller in callers] == [200] * 15
+        assert all(caller.answer.body == f"GET {caller.target} 0\n".encode() for caller in callers)
+        assert backend.most_open == 3 and len(backend.raw) == 3
+        assert front.stop() == 0
+
+
+def test_the_limit_is_of_all_workers_together(tmp_path):
+    with SlowBackend(0.2) as backend:
+        front = gateway_before(backend, tmp_path, "--workers", 2, "--limit-upstream-connections", 3)
+        callers = [Caller(front, f"/{number}") for number in range(24)]
+        assert [caller.status() for caller in callers] == [200] * 24
+        assert 2 <= backend.most_open <= 3
+        assert front.stop() == 0
+
+
+def test_a_full_queue_is_said_at_once(tmp_path):
+    with SlowBackend(1) as backend:
+        front = gateway_before(backend, tmp_path, "--limit-upstream-connections", 1, "--limit-upstream-waiting", 2)
+        callers = [Caller(front, f"/{number}") for number in range(8)]
+        statuses = sorted(caller.status() for caller in callers)
+        assert statuses == [200] * 3 + [503] * 5
+        for caller in callers:
+            if caller.status() == 503:
+                assert json.loads(caller.answer.body)["code"] == "unavailable"
+                assert int(caller.answer.get("retry-after")) > 0
+                assert caller.seconds < 0.9, "it waited, to be refused"
+        # The queue is as good as new.
+        assert Caller(front, "/after").status() == 200
+        assert len(backend.raw) == 1
+        assert front.stop() == 0
+
+
+def test_nobody_waits_without_end(tmp_path):
+    with SlowBackend(6) as backend:
+        front = gateway_before(backend, tmp_path, "--limit-upstream-connections", 1, "--deadline-upstream-connect", 1)
+        first = Caller(front, "/slow")
+        time.sleep(0.3)
+        second = Caller(front, "/waits")
+        assert second.status() == 503 and 0.9 < second.seconds < 5
+        assert first.status() == 200
+        assert [seen.target for seen in backend.seen] == ["/slow"]
+        assert front.stop() == 0
+
+
+def test_one_address_does_not_fill_the_queue_against_another(tmp_path):
+    with SlowBackend(0.5) as backend:
+        front = gateway_before(backend, tmp_path, "--limit-upstream-connections", 1, "--limit-upstream-waiting", 4)
+        greedy = [Caller(front, f"/greedy{number}") for number in range(12)]
+        deadline = time.monotonic() + 5
+        while sum(caller.answer is not None for caller in greedy) < 7:
+            assert time.monotonic() < deadline, "the queue was never full"
+            time.sleep(0.01)
+        modest = Caller(front, "/modest", "127.0.0.9")
+        assert modest.status() == 200
+        assert sum(caller.status() == 200 for caller in greedy) == 4
+        # It took the next turn but one at the latest, and not the last.
+        order = [seen.target for seen in backend.seen]
+        assert order.index("/modest") <= 2, order
+        assert front.stop() == 0
+
+
+def test_a_dead_connection_frees_its_place(tmp_path):
+    """Places are given up however a connection ends: closed idle, cut in an answer, refused to begin with."""
+    turns = iter(range(1_000))
+
+    def fickle(seen, sock):
+        turn = next(turns)
+        if turn % 3 == 0:
+            sock.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf")
+            sock.shutdown(socket.SHUT_RDWR)
+        elif turn % 3 == 1:
+            sock.sendall(b"nonsense\r\n\r\n")
+        else:
+            ok(seen, sock)
+            sock.shutdown(socket.SHUT_RDWR)
+
+    with Backend(fickle) as backend:
+        front = gateway_before(backend, tmp_path, "--limit-upstream-connections", 2)
+        for number in range(24):
+            with front.connect() as connection:
+                connection.send(front.key.request("POST", f"/{number}"))
+                connection.is_closed() if number % 3 == 0 else connection.reader.head()
+        port = backend.port
+    assert front.send(front.key.request("POST", "/down")).status == 502
+    with Backend(port=port):
+        assert [Caller(front, "/up").status() for _ in range(6)] == [200] * 6
+    assert front.stop() == 0
+
+
+HOSTS = ('mount --bind "$0" /etc/hosts && exec "$@"')
+
+
+def named(tmp_path, *addresses: str) -> tuple[str, ...]:
+    """A start in a mount namespace in which `backends.test` has these addresses."""
+    hosts = tmp_path / "hosts"
+    hosts.write_text("".join(f"{address} backends.test\n" for address in addresses) + "127.0.0.1 localhost\n")
+    return ("unshare", "-m", "sh", "-c", HOSTS, str(hosts))
+
+
+def closing(seen, sock) -> None:
+    """So that each request needs a connection of its own."""
+    sock.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok")
+    sock.shutdown(socket.SHUT_RDWR)
+
+
+class At(Backend):
+    """A backend at another address of this machine."""
+
+    def __init__(self, address: str, port: int = 0, answer=closing):
+        create = socket.create_server
+        socket.create_server = lambda where, **options: create((address, where[1]), **options)
+        try:
+            super().__init__(answer, port=port)
+        finally:
+            socket.create_server = create
+
+
+def before_name(tmp_path, port: int, *addresses: str) -> Gateway:
+    gateway = Gateway(tmp_path / "gateway", "--tls", "off", "--workers", 1, "--upstream", f"http://backends.test:{port}",
+                      "--deadline-upstream-connect", 1)
+    gateway.start(prefix=named(tmp_path, *addresses))
+    gateway.add_app("demo")
+    gateway.key = gateway.add_release()
+    return gateway
+
+
+@needs_mounts
+def test_connections_go_to_the_addresses_in_turn(tmp_path):
+    with At("127.0.0.2") as one, At("127.0.0.3", one.port) as other:
+        front = before_name(tmp_path, one.port, "127.0.0.2", "127.0.0.3")
+        for _ in range(8):
+            assert front.send(front.key.request()).status == 200
+        assert (len(one.seen), len(other.seen)) == (4, 4)
+        assert front.stop() == 0
+
+
+@needs_mounts
+@pytest.mark.parametrize("dead", ["127.0.0.2", "127.0.0.3"])
+def test_a_dead_address_is_left_alone_for_a_while(tmp_path, dead):
+    """The dead one takes no connection and says nothing: whoever tries it waits for a second or two."""
+    alive = {"127.0.0.2": "127.0.0.3", "127.0.0.3": "127.0.0.2"}[dead]
+    with At(alive) as backend, socket.socket() as hole:
+        hole.bind((dead, backend.port))
+        hole.listen(0)
+        # Its queue is full with these, so what comes after them is dropped.
+        fillers = [socket.socket() for _ in range(3)]
+        for filler in fillers:
+            filler.setblocking(False)
+            filler.connect_ex((dead, backend.port))
+        front = before_name(tmp_path, backend.port, "127.0.0.2", "127.0.0.3")
+        times = []
+        for _ in range(40):
+            began = time.monotonic()
+            assert front.send(front.key.request()).status == 200
+            times.append(time.monotonic() - began)
+            time.sleep(0.05)
+        slow = [seconds for seconds in times if seconds > 0.8]
+        # In this time it is tried at first, after 1 s, 2 s and 4 s.
+        assert 1 <= len(slow) <= 4, times
+        assert front.stop() == 0
+        for filler in fillers:
+            filler.close()
+
+
+@needs_mounts
+def test_all_dead_and_one_comes_back(tmp_path):
+    with socket.create_server(("127.0.0.2", 0)) as unused:
+        port = unused.getsockname()[1]
+    front = before_name(tmp_path, port, "127.0.0.2", "127.0.0.3")
+    for _ in range(6):
+        assert front.send(front.key.request()).status == 502
+    with At("127.0.0.3", port):
+        deadline = time.monotonic() + 10
+        while front.send(front.key.request()).status != 200:
+            assert time.monotonic() < deadline, "the address that came back is not found"
+            time.sleep(0.1)
+    assert front.stop() == 0
