@@ -54,6 +54,7 @@ let package = Package(
         library("CSecret", pkgConfig: "libsecret-1", apt: "libsecret-1-dev"),
         library("CTPM", apt: "libtss2-dev"),
         library("CPAM", apt: "libpam0g-dev"),
+        library("CLinux", apt: "libc6-dev"),
 
         module("Wire", []),
         module("Sodium", ["CSodium"]),
@@ -61,7 +62,7 @@ let package = Package(
         module("Opaque", ["CountersignSeal"]),
         module("Handshake", ["CountersignOpaque", "CountersignSeal", "CountersignWire"]),
         module("Schemes", ["CountersignWire", "CountersignSeal"]),
-        module("Gate", ["CountersignSchemes", "CountersignSeal", "CountersignWire", "CZlib"], breakable),
+        module("Gate", ["CountersignSchemes", "CountersignSeal", "CountersignWire", "CLinux", "CZlib"], breakable),
         module(
             "Authority",
             [
@@ -105,6 +106,7 @@ let package = Package(
             [
                 "CountersignHTTP", "CountersignSQLite", "CountersignAuthority", "CountersignGate",
                 "CountersignHandshake", "CountersignOpaque", "CountersignSchemes", "CountersignSeal", "CountersignWire",
+                "CLinux",
             ], breakable),
         // The attack matrix: every scheme attacked, live, on loopback. Certificates and blocking servers are TestKit's.
         module(

@@ -1,43 +1,74 @@
+import CLinux
 import CountersignWire
 import Glibc
 
-/// A file in memory, shared with the kernel: what is written here outlives the process.
-final class Mapping {
+/// A file in memory, shared with the kernel: what is written here outlives the process. More addresses are mapped than the
+/// file has bytes, so that it can grow in place; those beyond its end must not be touched.
+///
+/// Safe to share: nothing here changes but `size`, which only the thread that grows the file touches.
+final class Mapping: @unchecked Sendable {
     let start: UnsafeMutableRawPointer
-    let count: Int
+    /// Bytes of the file as of the opening or the last ``extend(to:)``.
+    private(set) var size: Int
+    private let addresses: Int
+    private let file: FileDescriptor?
 
     /// A new file of that size, for its owner alone, with all its blocks reserved. An old one of that name is replaced.
-    init(creating path: String, bytes: Int) throws(Fault) {
+    init(creating path: String, bytes: Int, growingTo most: Int) throws(Fault) {
         if unlink(path) != 0, errno != ENOENT { throw Fault.system(path, errno) }
         let file = try FileDescriptor(open: path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW)
-        // Without blocks behind it, a page of a full disk would be a bus error at the first write.
-        let reserved = posix_fallocate(file.number, 0, off_t(bytes))
-        guard reserved == 0 else {
+        do throws(Fault) {
+            try file.reserve(bytes)
+        } catch {
             unlink(path)
-            throw Fault.system("reserve \(bytes) bytes for \(path)", reserved)
+            throw error
         }
-        start = try Mapping.map(file, bytes, path)
-        count = bytes
+        addresses = max(bytes, most)
+        start = try Mapping.map(file, addresses, path)
+        self.file = file
+        size = bytes
     }
 
     /// The file as it is; nil where there is none.
-    init?(opening path: String) throws(Fault) {
+    init?(opening path: String, growingTo most: Int) throws(Fault) {
         guard let file = try FileDescriptor(existing: path, O_RDWR | O_NOFOLLOW) else { return nil }
         var status = stat()
         guard fstat(file.number, &status) == 0 else { throw Fault.system(path, errno) }
-        count = Int(status.st_size)
+        size = Int(status.st_size)
         // Nothing can be mapped of an empty file; one page that reads as damaged stands for it.
-        guard count > 0 else {
-            start = try Mapping.map(nil, ReplayHeader.bytes, path)
+        guard size > 0 else {
+            addresses = ReplayHeader.bytes
+            start = try Mapping.map(nil, addresses, path)
+            self.file = nil
             return
         }
-        start = try Mapping.map(file, count, path)
+        addresses = max(size, most)
+        start = try Mapping.map(file, addresses, path)
+        self.file = file
     }
 
-    deinit { munmap(start, max(count, 1)) }
+    deinit { munmap(start, addresses) }
+
+    /// Makes the file larger, with all its blocks reserved. It may take as long as the disk likes: never under a lock.
+    func extend(to bytes: Int) throws(Fault) {
+        guard bytes > size else { return }
+        guard let file, bytes <= addresses else { throw Fault(.failed, "no addresses for \(bytes) bytes") }
+        try file.reserve(bytes)
+        size = bytes
+    }
+
+    /// Has the kernel make these pages writable now, so that who holds a lock does not wait for it. Where the kernel
+    /// is too old for it (before 5.14), the first write does.
+    func populate(_ bytes: Range<Int>) {
+        let page = 4096
+        let first = bytes.lowerBound / page * page
+        let end = min((bytes.upperBound + page - 1) / page * page, size)
+        let populateForWriting: Int32 = 23
+        if first < end { madvise(start + first, end - first, populateForWriting) }
+    }
 
     func synchronise(bytes: Int) throws(Fault) {
-        guard msync(start, min(bytes, count), MS_SYNC) == 0 else { throw Fault.system("write the replay file", errno) }
+        guard msync(start, min(bytes, size), MS_SYNC) == 0 else { throw Fault.system("write the replay file", errno) }
     }
 
     private static func map(_ file: FileDescriptor?, _ bytes: Int, _ path: String) throws(Fault)
@@ -51,8 +82,17 @@ final class Mapping {
 }
 
 /// An open file, closed with its last holder.
-final class FileDescriptor: Sendable {
-    let number: Int32
+package final class FileDescriptor: Sendable {
+    package let number: Int32
+
+    /// Takes over an open descriptor.
+    package init(owning number: Int32) { self.number = number }
+
+    /// Memory of zeros that processes can share by passing the descriptor.
+    package init(memory name: String, bytes: Int) throws(Fault) {
+        number = memfd_create(name, cs_memfd_cloexec)
+        guard number >= 0, ftruncate(number, off_t(bytes)) == 0 else { throw Fault.system(name, errno) }
+    }
 
     init(open path: String, _ flags: Int32) throws(Fault) {
         number = Glibc.open(path, flags | O_CLOEXEC, 0o600)
@@ -69,6 +109,13 @@ final class FileDescriptor: Sendable {
     }
 
     deinit { if number >= 0 { close(number) } }
+
+    /// Makes it at least so long, with a block behind each byte: without one, a page of a full disk would be a bus error at
+    /// the first write.
+    fileprivate func reserve(_ bytes: Int) throws(Fault) {
+        let code = posix_fallocate(number, 0, off_t(bytes))
+        guard code == 0 else { throw Fault.system("reserve \(bytes) bytes for the replay table", code) }
+    }
 
     /// Holds `path` for this process; whoever comes second is told what is in use.
     static func locked(_ path: String, guarding name: String) throws(Fault) -> FileDescriptor {

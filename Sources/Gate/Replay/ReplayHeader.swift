@@ -4,8 +4,14 @@ import Glibc
 
 /// The first page of a replay file, seen through a pointer into its mapping.
 ///
-///     0 magic · 8 version · 16 buckets · 24 fingerprint key · 40 file id · 56 SHA-256 of all that
-///     96 floor · 104 boot id · 144 window · 152 horizon · 512 the floor of each shard
+///     0 magic · 8 version · 16 rows at first × 64 · 24 fingerprint key · 40 file id · 56 SHA-256 of all that
+///     96 floor · 104 boot id · 144 window · 152 horizon
+///     160 start and 168 end of the present clock period · 176 first refused second · 184 number of the confirmation
+///     192 widest window and 200 longest reach back that ever were
+///     256 clock periods (8 × start, end) · 384 refused intervals (8 × first, last)
+///     512 the floor of each shard · 1024 the rows of each shard
+///
+/// What a file from before a field existed has there is zero, which reads as none.
 struct ReplayHeader {
     static let bytes = 4096
     static let version: UInt64 = 1
@@ -17,32 +23,40 @@ struct ReplayHeader {
     init(_ start: UnsafeMutableRawPointer) { self.start = start }
 
     /// What a new file begins with; the rest is zeros.
-    func begin() {
+    func begin(rows: Int) {
         start.storeBytes(of: ReplayHeader.magic, toByteOffset: 0, as: UInt64.self)
         start.storeBytes(of: ReplayHeader.version, toByteOffset: 8, as: UInt64.self)
+        start.storeBytes(of: UInt64(rows * ShardLocks.count), toByteOffset: 16, as: UInt64.self)
         let random = SystemRandom().bytes(32)
         for index in 0..<32 { start.storeBytes(of: random[index], toByteOffset: 24 + index, as: UInt8.self) }
-    }
-
-    /// All that outlives a change of size.
-    func copy(_ other: ReplayHeader) { start.copyMemory(from: other.start, byteCount: ReplayHeader.bytes) }
-
-    func seal(buckets: Int) {
-        start.storeBytes(of: UInt64(buckets), toByteOffset: 16, as: UInt64.self)
         let digest = checksum()
         for index in 0..<32 { start.storeBytes(of: digest[index], toByteOffset: 56 + index, as: UInt8.self) }
+        for shard in 0..<ShardLocks.count { setRows(of: shard, to: rows) }
     }
 
-    /// The number of buckets; nil where this is no header of ours, or a damaged one.
-    func bucketCount() -> Int? {
-        guard start.load(as: UInt64.self) == ReplayHeader.magic,
+    /// Whether this is a header of ours, undamaged, in a file of `size` bytes. A file from before tables grew by rows gets
+    /// their number here.
+    func isWhole(size: Int) -> Bool {
+        guard size >= ReplayHeader.bytes, start.load(as: UInt64.self) == ReplayHeader.magic,
             start.load(fromByteOffset: 8, as: UInt64.self) == ReplayHeader.version
-        else { return nil }
+        else { return false }
         let digest = checksum()
-        for index in 0..<32 where digest[index] != start.load(fromByteOffset: 56 + index, as: UInt8.self) { return nil }
-        let count = Int(exactly: start.load(fromByteOffset: 16, as: UInt64.self)) ?? 0
-        guard count >= ReplayTable.leastBuckets, count <= 1 << 40, count & (count - 1) == 0 else { return nil }
-        return count
+        for index in 0..<32 where digest[index] != start.load(fromByteOffset: 56 + index, as: UInt8.self) { return false }
+        let buckets = Int(exactly: start.load(fromByteOffset: 16, as: UInt64.self)) ?? 0
+        guard buckets >= ShardLocks.count, buckets <= 1 << 40, buckets & (buckets - 1) == 0 else { return false }
+        let room = (size - ReplayHeader.bytes) / ReplayTable.rowBytes
+        for shard in 0..<ShardLocks.count {
+            if rows(of: shard) == 0 { setRows(of: shard, to: buckets / ShardLocks.count) }
+            guard rows(of: shard) >= 1, rows(of: shard) <= room else { return false }
+        }
+        return true
+    }
+
+    /// How many rows of buckets a shard has.
+    func rows(of shard: Int) -> Int { start.load(fromByteOffset: 1024 + shard * 8, as: Int.self) }
+
+    func setRows(of shard: Int, to rows: Int) {
+        start.storeBytes(of: rows, toByteOffset: 1024 + shard * 8, as: Int.self)
     }
 
     private func checksum() -> Digest<32> {
@@ -72,19 +86,99 @@ struct ReplayHeader {
         }
     }
 
-    /// Takes up the widest window of the present policies, in seconds. Where it was wider before, what may have been
-    /// admitted reaches further ahead than the new one says: the horizon remembers how far.
-    func adopt(window: Int64, now: Int64) {
-        let previous = start.load(fromByteOffset: 144, as: Int64.self)
+    /// Takes up the widest window of the present policies and the longest life of a presigned URL, in seconds. Where the
+    /// window was wider before, what may have been admitted reaches further ahead than the new one says: the horizon
+    /// remembers how far.
+    func adopt(window: Int64, lifetime: Int64, now: Int64) {
+        let previous = load(144)
         if previous > window {
             let (reach, overflow) = now.addingReportingOverflow(previous)
-            start.storeBytes(of: max(horizon, overflow ? Int64.max : reach), toByteOffset: 152, as: Int64.self)
+            store(max(horizon, overflow ? Int64.max : reach), 152)
         }
-        start.storeBytes(of: window, toByteOffset: 144, as: Int64.self)
+        store(window, 144)
+        store(max(widestWindow, window), 192)
+        store(max(longestReach, window, lifetime), 200)
     }
+
+    /// The widest window and the longest life that were ever taken up: how far ahead of the clock, and how far behind it, an
+    /// admitted signature can have been made.
+    var widestWindow: Int64 { load(192) }
+    var longestReach: Int64 { load(200) }
 
     /// No signature later than this (Unix seconds) was admitted under a window that was wider than the present one.
     var horizon: Int64 { start.load(fromByteOffset: 152, as: Int64.self) }
+
+    func lowerHorizon(to time: Int64) { store(min(horizon, time), 152) }
+
+    // MARK: The clock
+
+    /// The period of the clock that requests are being admitted in; see ``ReplayClock``.
+    var period: (start: Int64, end: Int64) {
+        get { (load(160), load(168)) }
+        nonmutating set {
+            // Never wider for a moment than it was or will be: who reads it holds no lock.
+            store(Int64.max, 160)
+            store(newValue.end, 168)
+            store(newValue.start, 160)
+        }
+    }
+
+    @inline(__always)
+    func covers(_ now: Int64) -> Bool { now >= load(160) && now <= load(168) }
+
+    /// The number of the last confirmation of the clock that was carried out.
+    var confirmation: Int64 {
+        get { load(184) }
+        nonmutating set { store(newValue, 184) }
+    }
+
+    var periods: Intervals {
+        get { intervals(256) }
+        nonmutating set { storeIntervals(newValue, 256) }
+    }
+
+    /// Creation times that are refused whatever the floor: what was admitted under a clock that was wrong.
+    var refused: Intervals {
+        get { intervals(384) }
+        nonmutating set {
+            storeIntervals(newValue, 384)
+            store(newValue.all.first?.first ?? 0, 176)
+        }
+    }
+
+    /// The last second of the refused interval that this lies in; nil, at the price of one comparison, where there is none.
+    @inline(__always)
+    func refusedUntil(_ created: Int64) -> Int64? {
+        let first = load(176)
+        guard first != 0, created >= first else { return nil }
+        return intervals(384).interval(with: created)?.last
+    }
+
+    private func intervals(_ offset: Int) -> Intervals {
+        var intervals = Intervals()
+        for index in 0..<Intervals.most {
+            let (first, last) = (load(offset + index * 16), load(offset + index * 16 + 8))
+            if last != 0, first <= last { intervals.add(first, last) }
+        }
+        return intervals
+    }
+
+    private func storeIntervals(_ intervals: Intervals, _ offset: Int) {
+        for index in 0..<Intervals.most {
+            let interval = index < intervals.all.count ? intervals.all[index] : nil
+            store(0, offset + index * 16 + 8)
+            store(interval?.first ?? 0, offset + index * 16)
+            store(interval?.last ?? 0, offset + index * 16 + 8)
+        }
+    }
+
+    private func load(_ offset: Int) -> Int64 { start.load(fromByteOffset: offset, as: Int64.self) }
+
+    private func store(_ value: Int64, _ offset: Int) {
+        start.storeBytes(of: value, toByteOffset: offset, as: Int64.self)
+    }
+
+    // MARK: Shards
 
     /// The creation time of the newest entry that this shard has dropped.
     func shardFloor(_ shard: Int) -> Int64 { start.load(fromByteOffset: 512 + shard * 8, as: Int64.self) }
@@ -92,5 +186,11 @@ struct ReplayHeader {
     func raiseShardFloor(_ shard: Int, over created: UInt64) {
         let created = Int64(truncatingIfNeeded: created)
         if created > shardFloor(shard) { start.storeBytes(of: created, toByteOffset: 512 + shard * 8, as: Int64.self) }
+    }
+
+    func lowerShardFloors(to time: Int64) {
+        for shard in 0..<ShardLocks.count where shardFloor(shard) > time {
+            start.storeBytes(of: time, toByteOffset: 512 + shard * 8, as: Int64.self)
+        }
     }
 }

@@ -41,23 +41,44 @@ struct ReplayOpening {
     let table: ReplayTable
     let report: OpenReport
 
-    init(path: String, expecting: FileID?, settings: ReplayFile.Settings, now: Int64) throws(Fault) {
+    init(
+        path: String, expecting: FileID?, settings: ReplayFile.Settings, mostRows: Int, isShared: Bool,
+        refused: Intervals, now: Int64
+    ) throws(Fault) {
+        let most = ReplayTable.fileBytes(rows: mostRows)
+        if isShared {
+            // Another process has it open: nothing is decided anew.
+            guard case .table(let existing) = try ReplayOpening.existing(path, growingTo: most) else {
+                throw Fault(.failed, "\(path): damaged while another process uses it")
+            }
+            table = existing
+            report = OpenReport(
+                found: .intact, floor: existing.header.floor > 0 ? existing.header.floor : nil,
+                id: existing.header.fileID)
+            return
+        }
         let bootID = try ReplayOpening.bootID(settings.bootIDPath)
         let found: OpenReport.Found
-        switch try ReplayOpening.existing(path) {
+        switch try ReplayOpening.existing(path, growingTo: most) {
         case .table(let existing):
             table = existing
+            // A process that was killed may have been about to.
+            for shard in 0..<ShardLocks.count { table.removeMoved(shard) }
             let isOurs = expecting.map { $0 == existing.header.fileID } ?? true
             found = !isOurs ? .another : existing.header.bootID == bootID ? .intact : .rebooted
         case .nothing:
-            table = try ReplayOpening.fresh(path, settings)
+            table = try ReplayOpening.fresh(path, settings, mostRows)
             found = expecting == nil ? .firstStart : .missing
         case .damaged:
-            table = try ReplayOpening.fresh(path, settings)
+            table = try ReplayOpening.fresh(path, settings, mostRows)
             found = .corrupt
         }
         let window = Int64(max(settings.window, 0))
-        table.header.adopt(window: window, now: now)
+        table.header.adopt(window: window, lifetime: Int64(max(settings.lifetime, 0)), now: now)
+        // Before the newest entry is asked for, which those that are refused do not count for.
+        var allRefused = table.header.refused
+        allRefused.add(refused)
+        table.header.refused = allRefused
         switch found {
         case .firstStart, .intact: break
         case .rebooted, .missing, .another, .corrupt:
@@ -79,27 +100,27 @@ struct ReplayOpening {
         case table(ReplayTable)
     }
 
-    private static func existing(_ path: String) throws(Fault) -> Existing {
-        guard let mapping = try Mapping(opening: path) else { return .nothing }
-        guard mapping.count >= ReplayHeader.bytes, let buckets = ReplayHeader(mapping.start).bucketCount(),
-            ReplayTable.fileBytes(buckets: buckets) == mapping.count
-        else { return .damaged }
-        return .table(ReplayTable(mapping, bucketCount: buckets))
+    private static func existing(_ path: String, growingTo most: Int) throws(Fault) -> Existing {
+        guard let mapping = try Mapping(opening: path, growingTo: most) else { return .nothing }
+        guard ReplayHeader(mapping.start).isWhole(size: mapping.size) else { return .damaged }
+        return .table(ReplayTable(mapping))
     }
 
     /// Made aside and renamed: a crash in between must not leave half a file.
-    private static func fresh(_ path: String, _ settings: ReplayFile.Settings) throws(Fault) -> ReplayTable {
+    private static func fresh(
+        _ path: String, _ settings: ReplayFile.Settings, _ mostRows: Int
+    ) throws(Fault) -> ReplayTable {
         let place = path + ".new"
-        let table = try ReplayTable.create(at: place, buckets: buckets(for: settings.entries), like: nil)
+        let table = try ReplayTable.create(at: place, rows: rows(for: settings.entries), growingTo: mostRows)
         guard rename(place, path) == 0 else { throw Fault.system("rename \(place)", errno) }
         return table
     }
 
     /// The power of two that has room for so many entries.
-    private static func buckets(for entries: Int) -> Int {
-        var buckets = ReplayTable.leastBuckets
-        while buckets * ReplayTable.ways < entries, buckets < 1 << 32 { buckets *= 2 }
-        return buckets
+    private static func rows(for entries: Int) -> Int {
+        var rows = 1
+        while rows * ReplayTable.rowEntries < entries, rows < 1 << 26 { rows *= 2 }
+        return rows
     }
 
     private static func bootID(_ path: String) throws(Fault) -> [UInt8] {

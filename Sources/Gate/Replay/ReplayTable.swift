@@ -1,44 +1,58 @@
-import CountersignSeal
 import CountersignWire
 import Glibc
 import Synchronization
 
-/// The table itself: a header, then buckets of sixteen records, each two words: fingerprint, and creation time with the
-/// rest of the fingerprint. Not safe by itself; ``ReplayFile`` holds a shard's lock around each call.
-final class ReplayTable {
+/// The table itself: a header, then rows of 64 buckets, one for each shard, of sixteen records each. A record is two words:
+/// the fingerprint, and the creation time with the rest of the fingerprint.
+///
+/// It grows by linear hashing: each shard has a number of rows of its own, and growing by one row splits one bucket of that
+/// shard in two. So a lock is held for one bucket, and the state is one number a shard, in the header, which a process that
+/// is killed leaves valid. Not safe by itself; ``ReplayFile`` holds a shard's lock around each call.
+final class ReplayTable: @unchecked Sendable {
     enum Outcome: Equatable {
         case inserted
+        /// In, and the bucket fills up: the table should have at least so many rows soon.
+        case crowded(rows: Int)
         case present
         /// The table cannot say whether it was there.
         case belowFloor(Int64)
-        /// Sixteen live entries already.
-        case full
+        /// Sixteen live entries already: the table needs so many rows first.
+        case full(rows: Int)
     }
 
     static let ways = 16
     static let recordBytes = 16
-    /// As many as there are shards, so that a bucket's shard stays the same however the table grows.
-    static let leastBuckets = ShardLocks.count
+    static let rowBytes = ShardLocks.count * ways * recordBytes
+    static let rowEntries = ShardLocks.count * ways
+    /// Live entries of a bucket beyond which the table grows: three quarters.
+    private static let crowd = 12
 
     let header: ReplayHeader
-    let bucketCount: Int
-    private let mapping: Mapping
+    let mapping: Mapping
 
     private var records: UnsafeMutablePointer<UInt64> {
         (mapping.start + ReplayHeader.bytes).assumingMemoryBound(to: UInt64.self)
     }
 
-    init(_ mapping: Mapping, bucketCount: Int) {
+    init(_ mapping: Mapping) {
         self.mapping = mapping
-        self.bucketCount = bucketCount
         header = ReplayHeader(mapping.start)
     }
 
-    static func fileBytes(buckets: Int) -> Int { ReplayHeader.bytes + buckets * ways * recordBytes }
+    static func fileBytes(rows: Int) -> Int { ReplayHeader.bytes + rows * rowBytes }
+
+    /// A new file with no entries: the blocks are reserved, so that a full disk is an error here and not a signal later.
+    static func create(at path: String, rows: Int, growingTo most: Int) throws(Fault) -> ReplayTable {
+        let mapping = try Mapping(
+            creating: path, bytes: fileBytes(rows: rows), growingTo: fileBytes(rows: max(rows, most)))
+        let header = ReplayHeader(mapping.start)
+        header.begin(rows: rows)
+        return ReplayTable(mapping)
+    }
 
     /// Entries created before `oldest` (Unix seconds) are dead: their place is free, and the floor rises over them.
     func insert(_ fingerprint: Fingerprint, created: UInt32, oldest: Int64) -> Outcome {
-        let bucket = records + bucketIndex(fingerprint.place) * ReplayTable.ways * 2
+        let (bucket, row, rows) = bucket(of: fingerprint)
         var free = -1
         for way in 0..<ReplayTable.ways {
             let word = bucket[way * 2 + 1]
@@ -51,7 +65,8 @@ final class ReplayTable {
         // Dead on arrival is as unknowable as below the floor: what it could repeat may be gone already.
         let floor = max(header.floor, header.shardFloor(fingerprint.shard), oldest - 1)
         guard Int64(created) > floor else { return .belowFloor(floor) }
-        guard free >= 0 else { return .full }
+        if let last = header.refusedUntil(Int64(created)) { return .belowFloor(last) }
+        guard free >= 0 else { return .full(rows: ReplayTable.rowsAfterSplit(of: row, among: rows)) }
         header.raiseShardFloor(fingerprint.shard, over: bucket[free * 2 + 1] >> 32)
         // Killed at any point between these, the file says the right thing: the floor covers what is dropped before it
         // is dropped, and a record is live only by its second word, which comes last.
@@ -59,68 +74,49 @@ final class ReplayTable {
         bucket[free * 2] = fingerprint.place
         atomicMemoryFence(ordering: .sequentiallyConsistent)
         bucket[free * 2 + 1] = UInt64(created) << 32 | UInt64(fingerprint.tail)
-        return .inserted
+        guard free >= ReplayTable.crowd else { return .inserted }
+        return .crowded(rows: ReplayTable.rowsAfterSplit(of: row, among: rows))
     }
 
-    /// A table twice the size with all live entries, in the file's place. An old bucket's entries go to two new ones, so
-    /// they fit.
-    func doubled(at path: String, oldest: Int64) throws(Fault) -> ReplayTable {
-        let place = path + ".growing"
-        let larger = try ReplayTable.create(at: place, buckets: bucketCount * 2, like: header)
-        for index in 0..<bucketCount * ReplayTable.ways {
-            let word = records[index * 2 + 1]
-            let fingerprint = Fingerprint(place: records[index * 2], tail: UInt32(truncatingIfNeeded: word))
-            if isDead(word, oldest) {
-                larger.header.raiseShardFloor(fingerprint.shard, over: word >> 32)
-            } else {
-                larger.add(fingerprint, word)
-            }
-        }
-        guard rename(place, path) == 0 else {
-            let reason = errno
-            unlink(place)
-            throw Fault.system("rename \(place)", reason)
-        }
-        return larger
-    }
-
-    /// A new file with no entries: the blocks are reserved, so that a full disk is an error here and not a signal later.
-    static func create(at path: String, buckets: Int, like model: ReplayHeader?) throws(Fault) -> ReplayTable {
-        let mapping = try Mapping(creating: path, bytes: fileBytes(buckets: buckets))
-        let header = ReplayHeader(mapping.start)
-        if let model { header.copy(model) } else { header.begin() }
-        header.seal(buckets: buckets)
-        return ReplayTable(mapping, bucketCount: buckets)
-    }
-
-    /// When the newest entry was created, whole Unix seconds; 0 where there is none.
+    /// When the newest entry was created, whole Unix seconds; 0 where there is none. Entries of a refused interval do not
+    /// count.
     var newest: Int64 {
         var newest: UInt64 = 0
-        for index in 0..<bucketCount * ReplayTable.ways { newest = max(newest, records[index * 2 + 1] >> 32) }
+        let refused = header.refused
+        for shard in 0..<ShardLocks.count {
+            for row in 0..<header.rows(of: shard) {
+                let bucket = bucket(row: row, shard: shard)
+                for way in 0..<ReplayTable.ways {
+                    let created = bucket[way * 2 + 1] >> 32
+                    if created > newest, !refused.contains(Int64(created)) { newest = created }
+                }
+            }
+        }
         return Int64(newest)
     }
 
-    /// How many entries live, reckoned from the first buckets: a keyed hash spreads entries evenly, so these are like
-    /// the others.
-    func estimatedEntries(oldest: Int64) -> Int {
-        let sampled = min(bucketCount, 1024)
+    /// Live entries in the first rows of a shard, with the number of rows that were looked at.
+    func sample(_ shard: Int, oldest: Int64) -> (live: Int, rows: Int) {
+        let rows = min(header.rows(of: shard), 16)
         var live = 0
-        for index in 0..<sampled * ReplayTable.ways where !isDead(records[index * 2 + 1], oldest) { live += 1 }
-        return live * (bucketCount / sampled)
+        for row in 0..<rows {
+            let bucket = bucket(row: row, shard: shard)
+            for way in 0..<ReplayTable.ways where !isDead(bucket[way * 2 + 1], oldest) { live += 1 }
+        }
+        return (live, rows)
     }
 
-    private func bucketIndex(_ place: UInt64) -> Int { Int(place & UInt64(bucketCount - 1)) }
+    func bucket(row: Int, shard: Int) -> UnsafeMutablePointer<UInt64> {
+        records + (row * ShardLocks.count + shard) * ReplayTable.ways * 2
+    }
+
+    private func bucket(of fingerprint: Fingerprint) -> (UnsafeMutablePointer<UInt64>, row: Int, rows: Int) {
+        let rows = header.rows(of: fingerprint.shard)
+        let row = ReplayTable.row(of: fingerprint.place, among: rows)
+        return (bucket(row: row, shard: fingerprint.shard), row, rows)
+    }
 
     private func isDead(_ word: UInt64, _ oldest: Int64) -> Bool { Int64(word >> 32) < oldest || word >> 32 == 0 }
-
-    private func add(_ fingerprint: Fingerprint, _ word: UInt64) {
-        let bucket = records + bucketIndex(fingerprint.place) * ReplayTable.ways * 2
-        for way in 0..<ReplayTable.ways where bucket[way * 2 + 1] == 0 {
-            bucket[way * 2] = fingerprint.place
-            bucket[way * 2 + 1] = word
-            return
-        }
-    }
 
     func synchroniseHeader() throws(Fault) { try mapping.synchronise(bytes: ReplayHeader.bytes) }
 }

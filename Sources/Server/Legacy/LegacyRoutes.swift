@@ -105,7 +105,7 @@ extension LegacyRoutes {
             services.refund(receipt, at: now)
             throw error
         }
-        guard let accepted, try spend(accepted.use, at: now) else { return nil }
+        guard let accepted, try await spend(accepted.use, at: now) else { return nil }
         return accepted
     }
 
@@ -125,11 +125,11 @@ extension LegacyRoutes {
     private static let refused = Answer.legacy([("userId", 0)])
 
     /// Whether the minute's value is used for the first time; true for rungs whose values are always the same.
-    private func spend(_ use: MinuteUse?, at now: Int64) throws(Refusal) -> Bool {
+    private func spend(_ use: MinuteUse?, at now: Int64) async throws(Refusal) -> Bool {
         guard let use else { return true }
         do throws(Refusal) {
             guard let entry = ReplayEntry(spending: use, at: now) else { return false }
-            try services.replay.insertNow(entry)
+            try await services.replay.insert(entry)
             return true
         } catch {
             guard error.code == .replayed else { throw error }

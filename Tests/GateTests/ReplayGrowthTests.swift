@@ -1,0 +1,221 @@
+import CountersignSchemes
+import CountersignWire
+import Glibc
+import Synchronization
+import Testing
+
+@testable import CountersignGate
+
+/// The replay table grows in steps: no lock is held for longer than one bucket takes, nothing is lost on the way, whoever
+/// dies in the middle of it, and requests go on while a large table doubles.
+@Suite struct ReplayGrowthTests {
+    private let now: Int64 = 1_800_000_000
+
+    @Test func everyFingerprintIsFoundAtEachNumberOfRows() {
+        var state: UInt64 = 1
+        for _ in 0..<500 {
+            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            let place = state ^ state >> 29
+            var row = ReplayTable.row(of: place, among: 1)
+            for rows in 1..<300 {
+                // The split that makes row `rows` moves an entry there or leaves it, and touches no other bucket.
+                let next = ReplayTable.row(of: place, among: rows + 1)
+                #expect(next == row || (next == rows && row == ReplayTable.source(of: rows)))
+                row = next
+            }
+        }
+    }
+
+    @Test func aBucketIsSplitAtTheNumberOfRowsThatIsAskedFor() {
+        for rows in 1..<200 {
+            for row in 0..<rows {
+                let needed = ReplayTable.rowsAfterSplit(of: row, among: rows)
+                #expect(needed > rows)
+                #expect(ReplayTable.source(of: needed - 1) == row)
+                for other in rows..<needed - 1 { #expect(ReplayTable.source(of: other) != row) }
+            }
+        }
+    }
+
+    @Test func whoIsAloneGrowsTheTableAheadOfNeed() async throws {
+        let folder = try Folder()
+        let file = try open(folder, entries: 1024, most: 1 << 18)
+        for number in 0..<50_000 { try await file.insert(entry(number)) }
+        #expect(file.use(now: now).capacity > 50_000)
+        for number in 0..<50_000 { #expect(await isReplayed(file, number)) }
+    }
+
+    @Test func nothingIsAdmittedTwiceWhileItGrows() async throws {
+        let folder = try Folder()
+        let file = try open(folder, entries: 1024, most: 1 << 18)
+        let admitted = await withTaskGroup(of: Int.self, returning: Int.self) { group in
+            // Each entry is tried by two tasks at once, in different orders.
+            for task in 0..<4 {
+                group.addTask {
+                    var count = 0
+                    for step in 0..<20_000 {
+                        let number = (task % 2 == 0 ? step : 19_999 - step) + task / 2 * 20_000
+                        if (try? await file.insert(entry(number))) != nil { count += 1 }
+                    }
+                    return count
+                }
+            }
+            return await group.reduce(0, +)
+        }
+        #expect(admitted == 40_000)
+        #expect(file.use(now: now).capacity > 40_000)
+    }
+
+    /// What a `kill -9` leaves at each point of a split, by writing it down: before the number of rows, and behind it.
+    @Test(arguments: [true, false]) func aSplitThatWasCutOffLosesNothing(_ isCounted: Bool) throws {
+        let folder = try Folder()
+        let settings = try settings(folder, entries: 1 << 14, most: 1 << 18)
+        let path = folder.path + "/replay"
+        do {
+            let file = try ReplayFile(path: path, expecting: nil, settings: settings, now: now)
+            for number in 0..<6_000 { try file.insertNow(entry(number)) }
+            let table = file.table
+            try table.mapping.extend(to: ReplayTable.fileBytes(rows: table.mostRows + 1))
+            for shard in 0..<ShardLocks.count {
+                let rows = table.header.rows(of: shard)
+                let old = table.bucket(row: ReplayTable.source(of: rows), shard: shard)
+                let kept = (0..<ReplayTable.ways * 2).map { old[$0] }
+                table.split(shard)
+                for index in kept.indices { old[index] = kept[index] }
+                if !isCounted { table.header.setRows(of: shard, to: rows) }
+            }
+        }
+        let file = try ReplayFile(path: path, expecting: nil, settings: settings, now: now)
+        #expect(file.report.found == .intact)
+        for number in 0..<6_000 { #expect(code { try file.insertNow(entry(number)) } == .replayed) }
+        for number in 6_000..<20_000 { try file.insertNow(entry(number)) }
+        for number in 0..<20_000 { #expect(code { try file.insertNow(entry(number)) } == .replayed) }
+    }
+
+    @Test func killedWhileItGrowsLosesNothing() throws {
+        let folder = try Folder()
+        let settings = try settings(folder, entries: 1024, most: 1 << 20)
+        let path = folder.path + "/replay"
+        var inserted = 0
+        for round in 0..<4 {
+            let counter = try SharedCounter()
+            let child = fork()
+            if child == 0 {
+                for descriptor in 3..<Int32(4096) { close(descriptor) }
+                guard let file = try? ReplayFile(path: path, expecting: nil, settings: settings, now: now) else {
+                    _exit(1)
+                }
+                for number in inserted..<Int.max {
+                    guard let entry = try? entry(number), (try? file.insertNow(entry)) != nil else { _exit(2) }
+                    counter.value = number + 1
+                }
+            }
+            while counter.value < inserted + 20_000 + round * 3_001 {
+                var status: Int32 = 0
+                try #require(waitpid(child, &status, WNOHANG) == 0, "the child ended by itself: \(status)")
+                usleep(200)
+            }
+            kill(child, SIGKILL)
+            var status: Int32 = 0
+            waitpid(child, &status, 0)
+            #expect(status & 0x7F == SIGKILL, "the child was not killed")
+            let file = try ReplayFile(path: path, expecting: nil, settings: settings, now: now)
+            #expect(file.report.found == .intact)
+            let seen = counter.value
+            for number in inserted..<seen {
+                #expect(code { try file.insertNow(entry(number)) } == .replayed, "\(number) of \(seen)")
+            }
+            // The one that it was at may be in or not.
+            inserted = seen + 1
+        }
+    }
+
+    /// Two that share the file, as two processes do: locks in one memory, and a mapping for each.
+    @Test func twoWhoShareItAdmitEachEntryOnce() async throws {
+        let folder = try Folder()
+        let settings = try settings(folder, entries: 1024, most: 1 << 18)
+        let path = folder.path + "/replay"
+        let first = try ReplayFile(path: path, expecting: nil, settings: settings, now: now)
+        let second = try ReplayFile(path: path, expecting: nil, settings: settings, sharing: first.sharing, now: now)
+        let admitted = await withTaskGroup(of: Int.self, returning: Int.self) { group in
+            for file in [first, second] {
+                group.addTask {
+                    var count = 0
+                    for number in 0..<40_000 where (try? await file.insert(entry(number))) != nil { count += 1 }
+                    return count
+                }
+            }
+            return await group.reduce(0, +)
+        }
+        #expect(admitted == 40_000)
+    }
+
+    @Test func aLockWhoseOwnerDiedIsTakenOver() throws {
+        let locks = try ShardLocks()
+        let child = fork()
+        if child == 0 { locks.with(5, repair: { _ in }) { _exit(0) } }
+        var status: Int32 = 0
+        waitpid(child, &status, 0)
+        var repaired: [Int] = []
+        #expect(locks.with(5, repair: { repaired.append($0) }) { 42 } == 42)
+        #expect(locks.with(5, repair: { repaired.append($0) }) { 43 } == 43)
+        #expect(repaired == [5])
+    }
+
+    private func open(_ folder: Folder, entries: Int, most: Int) throws -> ReplayFile {
+        try ReplayFile(
+            path: folder.path + "/replay", expecting: nil, settings: settings(folder, entries: entries, most: most),
+            now: now)
+    }
+
+    private func settings(_ folder: Folder, entries: Int, most: Int) throws -> ReplayFile.Settings {
+        var settings = ReplayFile.Settings()
+        settings.entries = entries
+        settings.mostEntries = most
+        try folder.write(String(repeating: "a", count: 36) + "\n", to: "boot")
+        settings.bootIDPath = folder.path + "/boot"
+        return settings
+    }
+
+    private func entry(_ number: Int) throws -> ReplayEntry {
+        let nonce = Array("n\(number)".utf8)
+        return ReplayEntry(
+            keyID: try #require(KeyID("r_key")), scheme: .messageSignatures,
+            replayKey: try #require(Claim.ReplayKey(nonce.span)), created: now, now: now)
+    }
+
+    private func isReplayed(_ file: ReplayFile, _ number: Int) async -> Bool {
+        do {
+            try await file.insert(entry(number))
+            return false
+        } catch {
+            return (error as? Refusal)?.code == .replayed
+        }
+    }
+
+    private func code(_ body: () throws -> Void) -> Refusal.Code? {
+        do {
+            try body()
+            return nil
+        } catch {
+            return (error as? Refusal)?.code
+        }
+    }
+}
+
+/// A number that a child process writes and its parent reads.
+private final class SharedCounter {
+    private let page: UnsafeMutableRawPointer
+
+    init() throws {
+        page = try #require(mmap(nil, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0))
+        try #require(page != MAP_FAILED)
+    }
+
+    deinit { munmap(page, 4096) }
+
+    var value: Int {
+        get { page.assumingMemoryBound(to: Atomic<Int>.self).pointee.load(ordering: .acquiring) }
+        set { page.assumingMemoryBound(to: Atomic<Int>.self).pointee.store(newValue, ordering: .releasing) }
+    }
+}
