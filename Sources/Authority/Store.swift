@@ -103,6 +103,8 @@ package enum MetaName: String, Sendable, CaseIterable {
     case auditHead = "audit-head"
     /// Which replay file belongs to this store, so that one that vanished is missed.
     case replayFile = "replay-file"
+    /// When an administrator last confirmed the clock, and which creation times are refused since: JSON.
+    case replayConfirmation = "replay-confirmation"
     /// The seed of the Ed25519 key that signs answers, under the master key.
     case answerKey = "answer-key"
     /// The seeds of the Ed25519 keys that sign assertions to backends, each under the master key.

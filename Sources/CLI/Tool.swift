@@ -18,7 +18,7 @@ enum Tool {
         .releaseRetire, .releaseImpact,
         .accountAdd, .accountList, .accountLock, .accountUnlock, .accountRemove, .accountReset, .accountImport,
         .sessionList, .sessionRevoke,
-        .meter, .auditList, .auditVerify, .assertionKeys, .assertionRotate, .pinsKeygen, .pinsSign,
+        .meter, .replayStatus, .replayConfirmClock, .auditList, .auditVerify, .assertionKeys, .assertionRotate, .pinsKeygen, .pinsSign,
         .pinsShow, .pinsPublish, .profileAdd, .signUp, .logIn,
         .logOut, .status, .sessions, .password, .request, .sign,
         .verify, .explain, .selfTest, .benchStore, .benchLogin, .bench, .lab, .version,

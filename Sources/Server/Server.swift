@@ -16,7 +16,11 @@ public enum Server {
         defer { deployment.store.close() }
         let keys = try LiveKeys(deployment)
         let log = try EventLog(configuration.log, sampling: configuration.logSampling)
-        let replay = try openReplayFile(deployment, keys, log)
+        #if SABOTAGE
+            try Sabotage.forgetReplays(deployment)
+        #endif
+        let replays = try ReplayService(deployment, keys, log: log)
+        let replay = replays.file
         let signing = try AnswerSigning(deployment)
         let readiness = Readiness()
         let storeReadiness = StoreReadiness(readiness)
@@ -72,43 +76,13 @@ public enum Server {
                 try deployment.store.set(.writeCheck, to: Array(String(SystemTime().now).utf8))
             }
             attempt(log, "sessions") { () throws(Fault) in try sessions.turn() }
-            attempt(log, "replay") { () throws(Fault) in
-                try replay.setWindow(rememberedWindow(keys), lifetime: keys.longestLifetime, now: SystemTime().now)
-            }
+            attempt(log, "replay") { () throws(Fault) in try replays.turn(at: SystemTime().now) }
         }
         service.drain()
         accounts.stop()
         writer.stop()
         meterWriter.stop()
         log?.stop()
-    }
-
-    private static func openReplayFile(
-        _ deployment: Deployment, _ keys: LiveKeys, _ log: EventLog?
-    ) throws(Fault) -> ReplayFile {
-        #if SABOTAGE
-            try Sabotage.forgetReplays(deployment)
-        #endif
-        let remembered = try deployment.store.value(of: .replayFile).flatMap {
-            FileID(String(decoding: $0, as: UTF8.self))
-        }
-        var settings = ReplayFile.Settings()
-        settings.window = rememberedWindow(keys)
-        settings.lifetime = keys.longestLifetime
-        let file = try ReplayFile(
-            path: deployment.folder.replay, expecting: remembered, settings: settings, now: SystemTime().now)
-        if remembered != file.report.id {
-            try deployment.store.set(.replayFile, to: Array(file.report.id.description.utf8))
-        }
-        if let floor = file.report.floor, file.report.found != .intact {
-            log?.note("replay", "\(file.report.found.rawValue); signatures made up to \(floor) are refused")
-        }
-        return file
-    }
-
-    /// The longest of the policies' windows, and a refresh's own.
-    private static func rememberedWindow(_ keys: LiveKeys) -> Int {
-        max(keys.longestWindow, Int(RefreshRequest.window))
     }
 
     /// So that a scheme that nobody has used is said to be unused since a day, and not since ever.

@@ -2,40 +2,17 @@
 the server's clock, neither for ever nor not at all."""
 
 import json
-import pathlib
-import subprocess
-import sys
 import time
 
 import pytest
 
 from bearer import PREFIX, add_app, asked, login
-from gateway import ROOT, Gateway
+from clock import Clock
+from gateway import Gateway
 from person import PASSWORD, Person
 
 SHIFTS = {"+1s": 1, "-1s": -1, "+5m": 300, "-5m": -300, "+1h": 3_600, "-1h": -3_600, "-1d": -86_400}
 WINDOW, LIFETIME = 60, 7_200
-
-
-class Clock:
-    """What the server takes for the time, by Tests/Support/jumping_clock.c. The monotonic clock stays as it is: nobody sets that."""
-
-    def __init__(self, folder: pathlib.Path):
-        library, self.path = folder / "jumping_clock.so", folder / "shift"
-        subprocess.run(["cc", "-O1", "-Wall", "-shared", "-fPIC", "-o", library, ROOT / "Tests/Support/jumping_clock.c"], check=True)
-        self.path.write_bytes(bytes(8))
-        self.shift = 0
-        self.environment = {"LD_PRELOAD": str(library), "JUMPING_CLOCK": str(self.path)}
-
-    def jumps(self, shift: int) -> None:
-        """At once: the bytes are changed where they lie."""
-        with open(self.path, "r+b", buffering=0) as file:
-            file.write(shift.to_bytes(8, sys.byteorder, signed=True))
-        self.shift = shift
-
-    @property
-    def now(self) -> int:
-        return int(time.time()) + self.shift
 
 
 class Place:

@@ -151,7 +151,7 @@ import Testing
     }
 
     @Test func aLockWhoseOwnerDiedIsTakenOver() throws {
-        let locks = try ShardLocks()
+        let locks = ShardLocks(makingIn: SharedMemory("test", bytes: ShardLocks.bytes))
         let child = fork()
         if child == 0 { locks.with(5, repair: { _ in }) { _exit(0) } }
         var status: Int32 = 0
@@ -179,9 +179,10 @@ import Testing
 
     private func entry(_ number: Int) throws -> ReplayEntry {
         let nonce = Array("n\(number)".utf8)
+        let replayKey = Claim.ReplayKey(nonce.span)
         return ReplayEntry(
-            keyID: try #require(KeyID("r_key")), scheme: .messageSignatures,
-            replayKey: try #require(Claim.ReplayKey(nonce.span)), created: now, now: now)
+            keyID: try #require(KeyID("r_key")), scheme: .messageSignatures, replayKey: try #require(replayKey),
+            created: now, now: now)
     }
 
     private func isReplayed(_ file: ReplayFile, _ number: Int) async -> Bool {

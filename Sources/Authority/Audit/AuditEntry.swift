@@ -79,6 +79,7 @@ package enum AuditAction: String, Sendable, CaseIterable {
     case accountRemove = "account.remove"
     case sessionRevoke = "session.revoke"
     case sessionReuse = "session.reuse"
+    case replayConfirmClock = "replay.confirm-clock"
 }
 
 /// What it was done to.

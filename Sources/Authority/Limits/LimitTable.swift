@@ -1,3 +1,4 @@
+import CountersignGate
 import CountersignSeal
 import Synchronization
 
@@ -17,15 +18,16 @@ import Synchronization
 /// Safe to share: the places of a set are touched under that set's lock.
 package final class LimitTable: @unchecked Sendable {
     package static let ways = 16
-    private static let lockCount = 64
 
     package let allowance: Allowance
     let setCount: Int
     /// Kept with a snapshot; who knows it can choose where keys land.
     let hashKey: KeyedHash.Key
     private let hash: KeyedHash
+    /// Where locks and entries lie; two processes may share them.
+    private let memory: SharedMemory
     private let entries: UnsafeMutableBufferPointer<LimitEntry>
-    private let locks: [Monitor]
+    private let locks: ShardLocks
     /// Goes up with each attempt that was counted or taken back.
     private let changeCount = Atomic<UInt64>(0)
 
@@ -33,19 +35,45 @@ package final class LimitTable: @unchecked Sendable {
     package var changes: UInt64 { changeCount.load(ordering: .relaxed) }
 
     /// Room for `capacity` keys, rounded up to a power of two; 16 bytes each.
-    package init(_ allowance: Allowance, capacity: Int, hashKey: KeyedHash.Key) {
-        var setCount = LimitTable.lockCount
-        while setCount * LimitTable.ways < min(capacity, 1 << 26) { setCount *= 2 }
-        self.allowance = allowance
-        self.setCount = setCount
-        self.hashKey = hashKey
-        hash = KeyedHash(key: hashKey)
-        entries = .allocate(capacity: setCount * LimitTable.ways)
-        entries.initialize(repeating: LimitEntry())
-        locks = (0..<LimitTable.lockCount).map { _ in Monitor() }
+    package convenience init(_ allowance: Allowance, capacity: Int, hashKey: KeyedHash.Key) {
+        let memory = SharedMemory("countersign-limits", bytes: LimitTable.bytes(capacity: capacity))
+        self.init(allowance, capacity: capacity, hashKey: hashKey, in: memory, at: 0, origin: .new)
     }
 
-    deinit { entries.deallocate() }
+    enum Origin { case new, ofAnotherProcess }
+
+    /// The same in memory that another process may map, or has made.
+    init(
+        _ allowance: Allowance, capacity: Int, hashKey: KeyedHash.Key, in memory: SharedMemory, at offset: Int,
+        origin: Origin
+    ) {
+        setCount = LimitTable.setCount(capacity: capacity)
+        self.allowance = allowance
+        self.hashKey = hashKey
+        self.memory = memory
+        hash = KeyedHash(key: hashKey)
+        let start = (memory.start + offset + LimitTable.lockBytes).assumingMemoryBound(to: LimitEntry.self)
+        entries = UnsafeMutableBufferPointer(start: start, count: setCount * LimitTable.ways)
+        switch origin {
+        case .new:
+            entries.initialize(repeating: LimitEntry())
+            locks = ShardLocks(makingIn: memory, at: offset)
+        case .ofAnotherProcess: locks = ShardLocks(sharing: memory, at: offset)
+        }
+    }
+
+    private static let lockBytes = 8192
+
+    /// Bytes of memory that a table takes.
+    static func bytes(capacity: Int) -> Int {
+        lockBytes + setCount(capacity: capacity) * ways * MemoryLayout<LimitEntry>.stride
+    }
+
+    static func setCount(capacity: Int) -> Int {
+        var setCount = ShardLocks.count
+        while setCount * ways < min(capacity, 1 << 26) { setCount *= 2 }
+        return setCount
+    }
 
     package enum Outcome: Sendable, Equatable {
         case allowed(Debit)
@@ -104,7 +132,8 @@ package final class LimitTable: @unchecked Sendable {
 
     func withSet<Result>(number set: Int, _ body: (UnsafeMutableBufferPointer<LimitEntry>) -> Result) -> Result {
         let start = set * LimitTable.ways
-        return locks[set & (LimitTable.lockCount - 1)].hold {
+        // Whoever died with the lock left entries that are whole, or a tag with the time of another, as a full set does.
+        return locks.with(set & (ShardLocks.count - 1), repair: { _ in }) {
             body(UnsafeMutableBufferPointer(rebasing: entries[start..<start + LimitTable.ways]))
         }
     }

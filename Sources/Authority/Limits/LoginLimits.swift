@@ -1,3 +1,4 @@
+import CountersignGate
 import CountersignSeal
 import CountersignWire
 
@@ -50,6 +51,7 @@ package struct LoginLimits: Sendable {
         case registrationRecord
     }
 
+    private let memory: LimitMemory
     private let account: LimitTable
     private let address: LimitTable
     private let device: LimitTable
@@ -63,11 +65,27 @@ package struct LoginLimits: Sendable {
     }
 
     private init<Failure: Error>(_ rules: Rules, key: (Kind) throws(Failure) -> KeyedHash.Key) throws(Failure) {
-        account = LimitTable(rules.account, capacity: rules.capacity, hashKey: try key(.account))
-        address = LimitTable(rules.address, capacity: rules.capacity, hashKey: try key(.address))
-        device = LimitTable(rules.device, capacity: rules.capacity, hashKey: try key(.device))
-        work = LimitTable(rules.work, capacity: rules.capacity, hashKey: try key(.work))
+        var keys: [KeyedHash.Key] = []
+        for kind in Kind.allCases { keys.append(try key(kind)) }
+        self.init(rules, in: LimitMemory(capacity: rules.capacity, keys: keys), origin: .new)
     }
+
+    /// Counts together with another process, in its memory.
+    package init(_ rules: Rules, sharing descriptor: FileDescriptor) throws(Fault) {
+        self.init(
+            rules, in: try LimitMemory(sharing: descriptor, capacity: rules.capacity), origin: .ofAnotherProcess)
+    }
+
+    private init(_ rules: Rules, in memory: LimitMemory, origin: LimitTable.Origin) {
+        self.memory = memory
+        account = memory.table(.account, rules.account, rules.capacity, origin)
+        address = memory.table(.address, rules.address, rules.capacity, origin)
+        device = memory.table(.device, rules.device, rules.capacity, origin)
+        work = memory.table(.work, rules.work, rules.capacity, origin)
+    }
+
+    /// For a process that is to count together with this one; nil where that cannot be.
+    package var sharing: FileDescriptor? { memory.descriptor }
 
     private func table(_ kind: Kind) -> LimitTable {
         switch kind {

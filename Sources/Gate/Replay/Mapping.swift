@@ -1,4 +1,3 @@
-import CLinux
 import CountersignWire
 import Glibc
 
@@ -88,12 +87,6 @@ package final class FileDescriptor: Sendable {
     /// Takes over an open descriptor.
     package init(owning number: Int32) { self.number = number }
 
-    /// Memory of zeros that processes can share by passing the descriptor.
-    package init(memory name: String, bytes: Int) throws(Fault) {
-        number = memfd_create(name, cs_memfd_cloexec)
-        guard number >= 0, ftruncate(number, off_t(bytes)) == 0 else { throw Fault.system(name, errno) }
-    }
-
     init(open path: String, _ flags: Int32) throws(Fault) {
         number = Glibc.open(path, flags | O_CLOEXEC, 0o600)
         guard number >= 0 else { throw Fault.system(path, errno) }
@@ -130,7 +123,7 @@ package final class FileDescriptor: Sendable {
 
 extension Fault {
     /// What the system said about the thing named.
-    static func system(_ name: String, _ number: Int32) -> Fault {
+    package static func system(_ name: String, _ number: Int32) -> Fault {
         Fault(.failed, "\(name): \(String(cString: strerror(number)))")
     }
 }

@@ -8,11 +8,11 @@ import CountersignWire
 /// begins another period.
 enum ReplayClock {
     /// Seconds that a period is extended by.
-    static let lease: Int64 = 600
+    static let lease: Int64 = 60
     /// Seconds before a period's end at which it is extended.
-    static let renewal: Int64 = 300
+    static let renewal: Int64 = 30
     /// A clock that is set by fewer seconds than this is the same clock.
-    static let tolerance: Int64 = 60
+    static let tolerance: Int64 = 10
 
     /// The periods with one around `now`, and that one.
     static func extended(_ periods: Intervals, around now: Int64) -> (Intervals, Intervals.Interval) {

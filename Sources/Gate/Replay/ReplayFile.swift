@@ -53,10 +53,10 @@ package final class ReplayFile: ReplayGuard, @unchecked Sendable {
     ) throws(Fault) {
         if let sharing {
             lockFile = sharing.lockFile
-            locks = try ShardLocks(sharing: sharing.locks)
+            locks = ShardLocks(sharing: try SharedMemory(sharing: sharing.locks, bytes: ShardLocks.bytes))
         } else {
             lockFile = try FileDescriptor.locked(path + ".lock", guarding: path)
-            locks = try ShardLocks()
+            locks = ShardLocks(makingIn: SharedMemory("countersign-replay-locks", bytes: ShardLocks.bytes))
         }
         let mostRows = max(settings.mostEntries / ReplayTable.rowEntries, 1)
         let opened = try ReplayOpening(
@@ -74,8 +74,11 @@ package final class ReplayFile: ReplayGuard, @unchecked Sendable {
 
     deinit { grower.stop() }
 
-    /// What another process needs to share the file. Source: docs/decisions/0034-restart.md.
-    package var sharing: ReplaySharing { ReplaySharing(lockFile: lockFile, locks: locks.memory) }
+    /// What another process needs to share the file; nil where this one's locks cannot be shared. Source:
+    /// docs/decisions/0034-restart.md.
+    package var sharing: ReplaySharing? {
+        locks.memory.descriptor.map { ReplaySharing(lockFile: lockFile, locks: $0) }
+    }
 
     /// Changes for how long entries are remembered. Widening does not bring back what was dropped; the floor, which
     /// rose when it was, refuses what that could have been. For a timer: it also renews the clock's period.

@@ -100,6 +100,8 @@ struct ReplayHeader {
         store(max(longestReach, window, lifetime), 200)
     }
 
+    var window: Int64 { load(144) }
+
     /// The widest window and the longest life that were ever taken up: how far ahead of the clock, and how far behind it, an
     /// admitted signature can have been made.
     var widestWindow: Int64 { load(192) }

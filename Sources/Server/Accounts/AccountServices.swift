@@ -15,6 +15,7 @@ struct AccountServices: Sendable {
     /// Where passwords are hashed: 19 MiB and 20 ms each.
     let passwords: HashingPool
     let replay: ReplayFile
+    let handOver: HandOver
     let sessions: SessionService
     let bearers: BearerSessions
     let ladder: Ladder

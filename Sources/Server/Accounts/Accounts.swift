@@ -11,7 +11,8 @@ final class Accounts {
     /// Starts the threads that compute, and computes one slow hash.
     init(
         _ settings: LoginSettings, _ deployment: Deployment, _ sessions: SessionService, writer: any StoreWriter,
-        replay: ReplayFile, log: EventLog?, clock: any TimeSource = SystemTime()
+        replay: ReplayFile, sharing limits: FileDescriptor? = nil, handOver: HandOver = HandOver(), log: EventLog?,
+        clock: any TimeSource = SystemTime()
     ) throws(Fault) {
         #if SABOTAGE
             let settings = Sabotage.settings(settings)
@@ -19,7 +20,8 @@ final class Accounts {
         let cores = max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
         let keys = try AccountKeys(deployment)
         let pending = PendingLogins(capacity: settings.pending)
-        keeper = try LimitKeeper(deployment.folder, settings.rules, pending: pending, log: log, clock: clock)
+        keeper = try LimitKeeper(
+            deployment.folder, settings.rules, sharing: limits, pending: pending, log: log, clock: clock)
         services = AccountServices(
             login: Login(keys, reading: sessions.life.reader, pending: pending),
             signUps: Registration(keys, for: .signUp), passwordChanges: Registration(keys, for: .passwordChange),
@@ -27,7 +29,7 @@ final class Accounts {
             steps: try HashingPool(.init(workers: cores, queue: settings.queue, patience: 5_000)),
             passwords: try HashingPool(
                 .init(workers: settings.hashes ?? max(1, cores / 2), queue: settings.hashQueue)),
-            replay: replay, sessions: sessions, bearers: sessions.bearers,
+            replay: replay, handOver: handOver, sessions: sessions, bearers: sessions.bearers,
             ladder: Ladder(
                 apps: try LegacyApps(deployment), signIn: try LegacySignIn(keys, reader: sessions.life.reader)))
     }

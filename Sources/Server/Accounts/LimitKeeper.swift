@@ -15,18 +15,23 @@ final class LimitKeeper: @unchecked Sendable {
     /// Touched by who starts and stops the server alone.
     private var ticker: Ticker?
 
-    /// Takes up what the last process left. Where that is damaged it starts anew and says so: to refuse all logins for it
+    /// Takes up what the last process left, or shares what a running one has. Where that is damaged it starts anew and says so: to refuse all logins for it
     /// would make a torn write an outage.
     init(
-        _ folder: DataFolder, _ rules: LoginLimits.Rules, pending: PendingLogins, log: EventLog?, clock: any TimeSource
+        _ folder: DataFolder, _ rules: LoginLimits.Rules, sharing descriptor: FileDescriptor?, pending: PendingLogins,
+        log: EventLog?, clock: any TimeSource
     ) throws(Fault) {
         file = LimitFile(folder.loginLimits)
-        switch try file.read(rules, at: clock.now * 1000) {
-        case .limits(let kept): limits = kept
-        case .none: limits = LoginLimits(rules)
-        case .damaged:
-            limits = LoginLimits(rules)
-            log?.note("login-limits", "\(folder.loginLimits) is damaged: earlier attempts are forgotten")
+        if let descriptor {
+            limits = try LoginLimits(rules, sharing: descriptor)
+        } else {
+            switch try file.read(rules, at: clock.now * 1000) {
+            case .limits(let kept): limits = kept
+            case .none: limits = LoginLimits(rules)
+            case .damaged:
+                limits = LoginLimits(rules)
+                log?.note("login-limits", "\(folder.loginLimits) is damaged: earlier attempts are forgotten")
+            }
         }
         self.pending = pending
         self.log = log

@@ -21,6 +21,10 @@ struct LoginRoutes: Sendable {
 
     /// Everything until the answer goes by what was sent, and not by whether there is such an account.
     private func start(_ call: RouteCall) async throws(Refusal) -> RouteAnswer {
+        // Its finish would come on another connection, and so to the successor, which does not know it.
+        guard !services.handOver.hasHandedOver else {
+            throw Refusal(.unavailable, "the server is being restarted", retryAfter: 1)
+        }
         let release = try call.release()
         let app = try release.appName()
         let body = try Members(of: call.request.body)

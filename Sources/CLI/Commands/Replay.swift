@@ -1,0 +1,103 @@
+import CountersignAuthority
+import CountersignGate
+import CountersignServer
+import CountersignWire
+import Glibc
+
+extension Command {
+    static let replayStatus = Command(
+        words: ["replay", "status"], summary: "show how full the replay table is, and what it refuses for its age",
+        options: [.data, .json],
+        notes: """
+            The floor is the time at or before which signatures are refused as `unavailable`, because the table cannot tell
+            whether it has seen them. After a restart of the machine it lies a window ahead of the clock, and passes.
+            """
+    ) { (run) throws(Fault) in
+        let status = try run.replayStatus()
+        try run.print(status.json(at: run.now)) { status.text(at: run.now) }
+        return .success
+    }
+
+    static let replayConfirmClock = Command(
+        words: ["replay", "confirm-clock"], summary: "say that the clock is right, after it was far ahead",
+        options: [.flag("yes", "the system's clock has been compared with another one, and is right"), .data, .json],
+        notes: """
+            For a server that answers `unavailable` to everything because it ran while the clock was far ahead. The floor falls
+            to about a window after now. What was admitted by the wrong clock stays refused: when real time comes to that
+            interval, signatures that are made in it are refused for as long as it lasts (`countersign replay status` shows
+            it). A running server takes it up at once. If the clock is wrong now, signatures that were used may be accepted
+            again: compare it with another clock first.
+            """
+    ) { (run) throws(Fault) in
+        let status = try run.replayStatus()
+        guard run.arguments.has("yes") else {
+            throw Fault(
+                .usage,
+                "the clock says \(Moment.text(run.now)); if that is right, add --yes. The floor is \(Moment.text(status.floor)) "
+                    + "and would become \(Moment.text(status.planned.floor))")
+        }
+        let deployment = try run.deployment()
+        let confirmation = try deployment.confirmReplayClock(
+            at: run.now, refusing: status.planned.refused, floor: status.planned.floor)
+        try run.carryOut(confirmation, of: deployment)
+        let after = try run.replayStatus()
+        try run.print(after.json(at: run.now)) { after.text(at: run.now) }
+        return .success
+    }
+}
+
+extension Invocation {
+    fileprivate func replayStatus() throws(Fault) -> ReplayStatus {
+        let folder = try DataFolder(configuration().data, absence: .isAFault)
+        guard let status = try ReplayStatus(path: folder.replay, now: now) else {
+            throw Fault(.failed, "\(folder.replay): there is no replay table yet; `countersign serve` makes one")
+        }
+        return status
+    }
+
+    /// By a running server, or else here.
+    fileprivate func carryOut(_ confirmation: ReplayConfirmation, of deployment: Deployment) throws(Fault) {
+        for _ in 0..<100 {
+            if try replayStatus().confirmation >= confirmation.number { return }
+            do throws(Fault) {
+                let service = try ReplayService(deployment, LiveKeys(deployment))
+                return try service.takeConfirmation(at: now)
+            } catch {
+                // A server has it open.
+            }
+            usleep(100_000)
+        }
+        throw Fault(
+            .failed, "the confirmation is recorded, but the running server has not taken it up; its log says why")
+    }
+}
+
+extension ReplayStatus {
+    fileprivate func json(at now: Int64) -> JSONValue {
+        [
+            "now": .integer(now), "floor": floor > 0 ? .integer(floor) : .null,
+            "floor_ahead": .integer(max(floor - now, 0)), "is_far_ahead": .bool(isFarAhead(of: now)),
+            "window": .integer(window), "entries": .integer(Int64(entries)), "capacity": .integer(Int64(capacity)),
+            "refused": .array(refused.all.map { .array([.integer($0.first), .integer($0.last)]) }),
+            "clock_periods": .array(periods.all.map { .array([.integer($0.first), .integer($0.last)]) }),
+            "confirmations": .integer(confirmation),
+        ]
+    }
+
+    fileprivate func text(at now: Int64) -> String {
+        var lines = ["clock     \(Moment.text(now))"]
+        if floor > now {
+            lines.append("floor     \(Moment.text(floor)), \(floor - now) s ahead: what was signed up to then is refused")
+        } else {
+            lines.append("floor     \(floor > 0 ? Moment.text(floor) : "none")")
+        }
+        lines.append("entries   about \(entries) of \(capacity)")
+        for interval in refused.all {
+            lines.append("refused   \(Moment.text(interval.first)) to \(Moment.text(interval.last))")
+        }
+        if isFarAhead(of: now) {
+            lines.append("If the clock was wrong before and is right now: countersign replay confirm-clock")
+        }
+        return lines.joined(separator: "\n")
+    }
+}

@@ -1,0 +1,51 @@
+import CountersignHTTP
+import Synchronization
+
+/// Whether another process judges requests of the same deployment beside this one: a predecessor that finishes what it has, or
+/// a successor that has taken over.
+///
+/// Safe to share: atomics, and `waiters` under the lock.
+final class HandOver: @unchecked Sendable {
+    private let others = Atomic<Int>(0)
+    private let isHandedOver = Atomic<Bool>(false)
+    private let lock = Lock()
+    private var waiters: [UnsafeContinuation<Void, Never>] = []
+
+    /// Set while another process may judge, run keyed requests and change sessions.
+    var isShared: Bool { others.load(ordering: .acquiring) > 0 }
+
+    func begin() { others.add(1, ordering: .acquiringAndReleasing) }
+
+    func end() {
+        others.subtract(1, ordering: .acquiringAndReleasing)
+        tick()
+    }
+
+    /// Set while a successor accepts connections, and this server answers only on those that it has.
+    var hasHandedOver: Bool {
+        get { isHandedOver.load(ordering: .acquiring) }
+        set { isHandedOver.store(newValue, ordering: .releasing) }
+    }
+
+    /// Waits for a moment, of a tenth of a second or so; not at all where no other process is there.
+    func pause() async {
+        await withUnsafeContinuation { continuation in
+            let isWaiting = lock.hold {
+                guard isShared else { return false }
+                waiters.append(continuation)
+                return true
+            }
+            if !isWaiting { continuation.resume() }
+        }
+    }
+
+    /// Ends the waits. By the thread that watches the other process, ten times a second.
+    func tick() {
+        let served = lock.hold {
+            let waiting = waiters
+            waiters = []
+            return waiting
+        }
+        for continuation in served { continuation.resume() }
+    }
+}
