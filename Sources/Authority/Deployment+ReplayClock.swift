@@ -41,7 +41,8 @@ extension Deployment {
         try store.set(
             .replayConfirmation, to: Array(value.text.utf8),
             recording: recording(
-                .replayConfirmClock, .deployment, [("at", .integer(now)), ("floor", .integer(floor)), ("refused", intervals)]))
+                .replayConfirmClock, .deployment,
+                [("at", .integer(now)), ("floor", .integer(floor)), ("refused", intervals)]))
         generation.advance()
         return confirmation
     }

@@ -44,7 +44,9 @@ import Testing
         let file = try ReplayFile(path: path, expecting: nil, now: now)
         try file.insertNow(entry("right", at: now))
         let wrong = now + year
-        for offset in [-300, 0, 300] as [Int64] { try file.insertNow(entry("n\(offset)", at: wrong, created: wrong + offset)) }
+        for offset in [-300, 0, 300] as [Int64] {
+            try file.insertNow(entry("n\(offset)", at: wrong, created: wrong + offset))
+        }
         try file.confirm(ReplayConfirmation(number: 1, at: now + 5, refused: Intervals()), now: now + 5)
         let floor = try #require(try ReplayStatus(path: path, now: now + 5)).floor
         #expect(floor > now + 5 && floor < now + 600)

@@ -87,7 +87,8 @@ extension ReplayStatus {
     fileprivate func text(at now: Int64) -> String {
         var lines = ["clock     \(Moment.text(now))"]
         if floor > now {
-            lines.append("floor     \(Moment.text(floor)), \(floor - now) s ahead: what was signed up to then is refused")
+            lines.append(
+                "floor     \(Moment.text(floor)), \(floor - now) s ahead: what was signed up to then is refused")
         } else {
             lines.append("floor     \(floor > 0 ? Moment.text(floor) : "none")")
         }

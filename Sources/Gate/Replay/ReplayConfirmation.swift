@@ -112,7 +112,9 @@ extension ReplayTable {
         [header.floor, header.horizon] + (0..<ShardLocks.count).map { header.shardFloor($0) }
     }
 
-    fileprivate var highestFloor: Int64 { (0..<ShardLocks.count).reduce(header.floor) { max($0, header.shardFloor($1)) } }
+    fileprivate var highestFloor: Int64 {
+        (0..<ShardLocks.count).reduce(header.floor) { max($0, header.shardFloor($1)) }
+    }
 
     /// Calls `keep` with the creation time of each of a shard's entries, some rows at a time; those for which it is false are
     /// removed.

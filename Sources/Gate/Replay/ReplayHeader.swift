@@ -41,7 +41,9 @@ struct ReplayHeader {
             start.load(fromByteOffset: 8, as: UInt64.self) == ReplayHeader.version
         else { return false }
         let digest = checksum()
-        for index in 0..<32 where digest[index] != start.load(fromByteOffset: 56 + index, as: UInt8.self) { return false }
+        for index in 0..<32 where digest[index] != start.load(fromByteOffset: 56 + index, as: UInt8.self) {
+            return false
+        }
         let buckets = Int(exactly: start.load(fromByteOffset: 16, as: UInt64.self)) ?? 0
         guard buckets >= ShardLocks.count, buckets <= 1 << 40, buckets & (buckets - 1) == 0 else { return false }
         let room = (size - ReplayHeader.bytes) / ReplayTable.rowBytes

@@ -4,12 +4,11 @@ import Synchronization
 /// Whether another process judges requests of the same deployment beside this one: a predecessor that finishes what it has, or
 /// a successor that has taken over.
 ///
-/// Safe to share: atomics, and `waiters` under the lock.
-final class HandOver: @unchecked Sendable {
+/// Safe to share: atomics, and a value under its lock.
+final class HandOver: Sendable {
     private let others = Atomic<Int>(0)
     private let isHandedOver = Atomic<Bool>(false)
-    private let lock = Lock()
-    private var waiters: [UnsafeContinuation<Void, Never>] = []
+    private let waiters = Locked<[UnsafeContinuation<Void, Never>]>([])
 
     /// Set while another process may judge, run keyed requests and change sessions.
     var isShared: Bool { others.load(ordering: .acquiring) > 0 }
@@ -30,9 +29,9 @@ final class HandOver: @unchecked Sendable {
     /// Waits for a moment, of a tenth of a second or so; not at all where no other process is there.
     func pause() async {
         await withUnsafeContinuation { continuation in
-            let isWaiting = lock.hold {
+            let isWaiting = waiters.withValue { waiting in
                 guard isShared else { return false }
-                waiters.append(continuation)
+                waiting.append(continuation)
                 return true
             }
             if !isWaiting { continuation.resume() }
@@ -41,9 +40,8 @@ final class HandOver: @unchecked Sendable {
 
     /// Ends the waits. By the thread that watches the other process, ten times a second.
     func tick() {
-        let served = lock.hold {
-            let waiting = waiters
-            waiters = []
+        let served = waiters.withValue { waiting in
+            defer { waiting = [] }
             return waiting
         }
         for continuation in served { continuation.resume() }
