@@ -68,3 +68,68 @@ package struct LoosePath: Sendable {
         return here == last || here.starts(with: last + [UInt8(ascii: ".")])
     }
 }
+
+extension LoosePath {
+    /// What in a path some backend may read otherwise than it stands there; nil where every backend reads the same. One that
+    /// passes has one reading, so that rules for routes can go by its bytes.
+    package static func ambiguity(of path: Span<UInt8>) -> StaticString? {
+        var start = 1
+        var isPlain = true
+        for index in 0...path.count {
+            guard index == path.count || path[index] == UInt8(ascii: "/") else {
+                switch path[index] {
+                case UInt8(ascii: "%"):
+                    isPlain = false
+                    if let flaw = flaw(ofEscape: path.extracting(index...)) { return flaw }
+                case UInt8(ascii: "\\"): return "a backslash"
+                case UInt8(ascii: ";"): return "a parameter of a segment"
+                case UInt8(ascii: "#"), UInt8(ascii: "?"): return "the end of a path within it"
+                case 0..<0x21, 0x7F...: return "a byte that is no visible ASCII"
+                default: break
+                }
+                continue
+            }
+            guard index >= start else { continue }
+            if let flaw = flaw(ofSegment: path.extracting(start..<index)) { return flaw }
+            if index == start, index < path.count { return "an empty segment" }
+            start = index + 1
+        }
+        return isPlain || isUTF8(path) ? nil : "an escape that is no UTF-8"
+    }
+
+    private static func flaw(ofSegment name: Span<UInt8>) -> StaticString? {
+        guard name.count > 0 else { return nil }
+        if name.matches(".") || name.matches("..") { return "a dot segment" }
+        // What Windows leaves out, and with it `.. ` is `..`.
+        if name[name.count - 1] == UInt8(ascii: ".") { return "a segment that ends in a dot" }
+        let isSpaceLast = name.count >= 3 && name.extracting((name.count - 3)...).matches("%20")
+        return isSpaceLast ? "a segment that ends in a space" : nil
+    }
+
+    /// Escapes that some readers undo before they look for a route. Source: RFC 3986 §2.3, §6.2.2.2.
+    private static func flaw(ofEscape text: Span<UInt8>) -> StaticString? {
+        guard let byte = Percent.byte(in: text, at: 1) else { return "a bare %" }
+        switch byte {
+        case UInt8(ascii: "/"), UInt8(ascii: "\\"): return "an encoded slash"
+        case 0..<0x20, 0x7F: return "an encoded control character"
+        case UInt8(ascii: "%"): return "an encoded %, which some undo twice"
+        case UInt8(ascii: ";"): return "an encoded semicolon"
+        case UInt8(ascii: "?"), UInt8(ascii: "#"): return "an encoded end of the path"
+        default: return Percent.isUnreserved(byte) ? "an encoded unreserved character" : nil
+        }
+    }
+
+    /// Whether the path stands for UTF-8 of the one form there is: nothing longer than it need be, which some read as the
+    /// character that it would be. Source: RFC 3629 §3, §10.
+    private static func isUTF8(_ path: Span<UInt8>) -> Bool {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(path.count)
+        var index = 0
+        while index < path.count {
+            let escaped = path[index] == UInt8(ascii: "%") ? Percent.byte(in: path, at: index + 1) : nil
+            bytes.append(escaped ?? path[index])
+            index += escaped == nil ? 1 : 3
+        }
+        return (try? UTF8Span(validating: bytes.span)) != nil
+    }
+}

@@ -14,7 +14,7 @@ struct DeviceSignatures: Sendable {
     nonisolated(nonsending) func check(
         _ caller: Caller, sending request: Request, signed label: Slice, _ work: WorkspacePool.Lease
     ) async throws(Refusal) {
-        guard try caller.release.policy.deviceSigned.asks(request) else { return }
+        guard caller.release.policy.deviceSigned.asks(request) else { return }
         guard let session = caller.session else { throw Refusal(.sessionEnded, "this route needs a session") }
         guard session.kind == .device else {
             throw Refusal(
@@ -43,19 +43,12 @@ struct DeviceSignatures: Sendable {
 }
 
 extension Policy.RouteSet {
-    /// Whether a rule that asks for more is meant for this request. A backend may know one route by several spellings, and none of
-    /// them may slip by: the path is read as the most forgiving of them does, and refused where it has two readings, as where a rule
-    /// admits.
-    fileprivate func asks(_ request: Request) throws(Refusal) -> Bool {
+    /// Whether a rule that asks for more is meant for this request. A backend may know one route by several spellings, in
+    /// letters of another case for example, and none of them may slip by: the path is read as the most forgiving of them does.
+    fileprivate func asks(_ request: Request) -> Bool {
         guard case .under(let routes) = self else { return true }
         guard !routes.isEmpty else { return false }
-        let bytes = request.head.span.extracting(request.path.range)
-        if let ambiguity = ambiguity(of: bytes) {
-            throw Refusal(
-                .malformed,
-                "the path has \(ambiguity); where some routes are device-signed it must have one reading")
-        }
-        let path = LoosePath(bytes)
+        let path = LoosePath(request.head.span.extracting(request.path.range))
         return routes.contains { path.isAt(or: LoosePath($0.span)) }
     }
 }

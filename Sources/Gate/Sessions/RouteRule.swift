@@ -1,62 +1,30 @@
 import CountersignWire
 
-/// Which of the backend's routes a release opens without a session. The rule is applied to the target's raw bytes, which are
-/// what is forwarded; where a backend could take them for another path than we do, they are refused.
+extension Policy {
+    /// Whether some of the backend's routes ask for more than others.
+    var hasRouteRules: Bool {
+        for case .under(let routes) in [anonymous, deviceSigned] where !routes.isEmpty { return true }
+        return false
+    }
+
+    /// Refuses a path that a backend could take for another route than we do, where that makes a difference. Rules are applied to
+    /// the target's raw bytes, which are what is forwarded.
+    func checkPath(of request: Request) throws(Refusal) {
+        guard hasRouteRules else { return }
+        if let ambiguity = LoosePath.ambiguity(of: request.head.span.extracting(request.path.range)) {
+            throw Refusal(
+                .malformed, "the path has \(ambiguity); where routes ask for different things it must have one reading")
+        }
+    }
+}
+
+/// Which of the backend's routes a release opens without a session.
 extension Policy.RouteSet {
     func admit(_ request: Request) throws(Refusal) {
         guard case .under(let routes) = self else { return }
         let path = request.head.span.extracting(request.path.range)
-        if let ambiguity = ambiguity(of: path) {
-            throw Refusal(.malformed, "the path has \(ambiguity); without a session it must have one reading")
-        }
         for route in routes where path.isAt(or: route.span) { return }
         throw Refusal(.sessionEnded, "this route needs a session")
-    }
-
-    /// What in a path has two readings; nil where nothing has.
-    func ambiguity(of path: Span<UInt8>) -> StaticString? {
-        var start = 1
-        for index in 0...path.count {
-            guard index == path.count || path[index] == UInt8(ascii: "/") else {
-                if path[index] == UInt8(ascii: "\\") { return "a backslash" }
-                if path[index] == UInt8(ascii: "%"), let flaw = flaw(ofEscape: path.extracting(index...)) {
-                    return flaw
-                }
-                continue
-            }
-            guard index >= start else { continue }
-            // `..;x` is `..` to backends that know parameters of segments.
-            let segment = path.extracting(start..<index)
-            let name = segment.extracting(0..<(segment.firstIndex(of: UInt8(ascii: ";"), from: 0) ?? segment.count))
-            if name.matches(".") || name.matches("..") { return "a dot segment" }
-            if name.isEmpty, index < path.count || segment.count > 0 { return "an empty segment" }
-            start = index + 1
-        }
-        return nil
-    }
-
-    /// Escapes that some readers undo before they look for a route. Source: RFC 3986 §2.3, §6.2.2.2.
-    private func flaw(ofEscape text: Span<UInt8>) -> StaticString? {
-        guard let byte = Percent.byte(in: text, at: 1) else { return "a bare %" }
-        switch byte {
-        case UInt8(ascii: "/"), UInt8(ascii: "\\"): return "an encoded slash"
-        case 0..<0x20: return "an encoded control character"
-        case UInt8(ascii: "%"): return "an encoded %, which some undo twice"
-        case UInt8(ascii: ";"): return "an encoded semicolon"
-        case 0xC0, 0xC1, 0xF5...: return "an escape that is no UTF-8"
-        // Longer than it need be, which some read as the character that it would be.
-        case 0xE0 where isEscape(in: text, below: 0xA0), 0xF0 where isEscape(in: text, below: 0x90):
-            return "an escape that is no UTF-8"
-        default: return Percent.isUnreserved(byte) ? "an encoded unreserved character" : nil
-        }
-    }
-
-    /// Whether behind the escape that `text` begins with stands another one, of a byte below `limit`.
-    private func isEscape(in text: Span<UInt8>, below limit: UInt8) -> Bool {
-        guard text.count >= 6, text[3] == UInt8(ascii: "%"), let byte = Percent.byte(in: text, at: 4) else {
-            return false
-        }
-        return byte < limit
     }
 }
 

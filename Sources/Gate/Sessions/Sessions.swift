@@ -20,6 +20,7 @@ package struct Sessions: Sendable {
     nonisolated(nonsending) package func resume(
         _ caller: Caller, sending request: Request, to destination: Destination, at now: Int64
     ) async throws(Refusal) -> Caller {
+        if destination == .backend { try caller.release.policy.checkPath(of: request) }
         guard let session = caller.session else {
             if destination == .backend { try caller.release.policy.anonymous.admit(request) }
             return caller
