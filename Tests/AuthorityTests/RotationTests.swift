@@ -31,6 +31,21 @@ import Testing
     private let first = Array("secret of r_1".utf8)
     private let second = Array("the next secret".utf8)
 
+    @Test("which releases hold a secret, as their key or their next one")
+    func sharing() throws {
+        let new = try #require(KeyID("r_9"))
+        func holders(of secret: [UInt8], besides id: KeyID) throws -> [String] {
+            try deployment.releases(sharing: Secret(copying: secret.span), besides: id).map(\.description)
+        }
+        #expect(try holders(of: first, besides: new) == ["r_1"])
+        #expect(try holders(of: first, besides: id).isEmpty)
+        #expect(try holders(of: second, besides: new).isEmpty)
+        let other = try #require(KeyID("r_2"))
+        try deployment.addNextKey(.secret(Secret(copying: first.span)), to: other)
+        #expect(try holders(of: first, besides: new) == ["r_1", "r_2"])
+        #expect(try holders(of: Array(first.dropLast()), besides: new).isEmpty)
+    }
+
     @Test func promote() throws {
         try deployment.addNextKey(.secret(Secret(copying: second.span)), to: id)
         #expect(try live() == [first, second])

@@ -77,5 +77,17 @@ struct NewReleaseKey {
         }
     }
 
+    /// That other releases hold the same secret; nil where none does, and where the store cannot be asked: the release is in it
+    /// by then, and what it is told with must be shown.
+    func sharingWarning(of deployment: Deployment) -> String? {
+        guard case .secret(let secret) = material, let sharing = try? deployment.releases(sharing: secret, besides: id),
+            !sharing.isEmpty
+        else { return nil }
+        let others = sharing.map(\.description)
+        let named = others.prefix(4).joined(separator: ", ") + (others.count > 4 ? " and \(others.count - 4) more" : "")
+        return "this is the secret of \(named), too: who has it signs for each of them, and retiring one of them keeps "
+            + "nobody out; expected a secret of its own for each version"
+    }
+
     private static func randomID() -> String { "r_" + Base64.encode(SystemRandom().bytes(12).span, .url) }
 }

@@ -48,12 +48,16 @@ extension Command {
                     app: app, platform: platform, version: version, scheme: scheme, id: key.id, publicKey: publicKey)
             }
         let issued = try deployment.addRelease(draft, at: run.now)
-        try show(run, key, issued)
-        try warn(run, key, issued, try deployment.app(app))
+        let warnings = warnings(about: key, issued, of: deployment)
+        try show(run, key, issued, warnings: warnings)
+        for warning in warnings { run.console.note("warning: \(warning)") }
+        try advise(run, key, issued, try deployment.app(app))
         return .success
     }
 
-    private static func show(_ run: Invocation, _ key: NewReleaseKey, _ issued: IssuedRelease) throws(Fault) {
+    private static func show(
+        _ run: Invocation, _ key: NewReleaseKey, _ issued: IssuedRelease, warnings: [String]
+    ) throws(Fault) {
         let release = issued.release
         let answerKey = Base64.encode(issued.answerKey.span, .url)
         var members: [(name: String, value: JSONValue)] = [("key_id", .string(release.id.description))]
@@ -64,6 +68,7 @@ extension Command {
             ("scheme", .string(release.scheme.rawValue)),
         ]
         if release.scheme == .messageSignatures { members.append(("algorithm", .string(key.algorithm.rawValue))) }
+        if !warnings.isEmpty { members.append(("warnings", .array(warnings.map { .string($0) }))) }
         try run.print(.object(members)) {
             var lines = ["key_id:        \(release.id)"]
             if let shown = key.shown, shown.name == "secret" { lines.append("secret:        \(shown.text)") }
@@ -73,17 +78,35 @@ extension Command {
         }
     }
 
-    /// What works, and yet is probably not meant.
-    private static func warn(
+    /// What works, and makes requests less safe than they could be.
+    private static func warnings(
+        about key: NewReleaseKey, _ issued: IssuedRelease, of deployment: Deployment
+    ) -> [String] {
+        let release = issued.release
+        var warnings: [String] = []
+        if !release.scheme.isRemembered {
+            warnings.append(
+                "\(release.scheme.rawValue) gives equal calls equal signatures and signs no time: a replay "
+                    + "cannot be told from a second call, and will be accepted")
+        }
+        if release.scheme == .messageSignatures, issued.secret.count < 16 {
+            warnings.append("a secret of \(issued.secret.count) bytes can be guessed; expected 32 random ones")
+        }
+        let id = Array(release.id.description.utf8)
+        if issued.secret.withExposedBytes({ span in
+            span.count == id.count && id.indices.allSatisfy { span[$0] == id[$0] }
+        }) {
+            warnings.append("the secret is the key id, which every request shows")
+        }
+        return warnings + (key.sharingWarning(of: deployment).map { [$0] } ?? [])
+    }
+
+    /// What is probably not meant.
+    private static func advise(
         _ run: Invocation, _ key: NewReleaseKey, _ issued: IssuedRelease, _ app: App
     ) throws(Fault) {
         let release = issued.release
         let policy = try app.policy()
-        if !release.scheme.isRemembered {
-            run.console.note(
-                "warning: \(release.scheme.rawValue) gives equal calls equal signatures and signs no time: a replay "
-                    + "cannot be told from a second call, and will be accepted")
-        }
         if !policy.schemes.contains(release.scheme) {
             let names = (policy.schemes.map(\.rawValue) + [release.scheme.rawValue]).sorted().joined(separator: ",")
             run.console.note(
@@ -95,19 +118,9 @@ extension Command {
                 "note: \(release.app)'s policy does not allow rsa-v1_5-sha256 yet: "
                     + "`countersign app policy \(release.app) --set rsa-v1_5=on`")
         }
-        if release.scheme == .messageSignatures, issued.secret.count < 16 {
-            run.console.note(
-                "warning: a secret of \(issued.secret.count) bytes can be guessed; expected 32 random ones")
-        }
         if release.scheme == .messageSignatures, issued.secret.count == 43 {
             run.console.note(
                 "note: where this secret is used to sign, write it text:… if it could be read as base64url")
-        }
-        let id = Array(release.id.description.utf8)
-        if issued.secret.withExposedBytes({ span in
-            span.count == id.count && id.indices.allSatisfy { span[$0] == id[$0] }
-        }) {
-            run.console.note("warning: the secret is the key id, which every request shows")
         }
     }
 }

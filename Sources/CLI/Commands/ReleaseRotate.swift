@@ -60,10 +60,13 @@ extension Command {
             ("key_id", .string(id.description)), ("next_key", .bool(true)),
         ]
         if let shown = key.shown { members.append((shown.name, .string(shown.text))) }
+        let warning = key.sharingWarning(of: deployment)
+        if let warning { members.append(("warnings", .array([.string(warning)]))) }
         try run.print(.object(members)) {
             guard let shown = key.shown else { return "key_id: \(id)" }
             return "key_id: \(id)\n" + (shown.name == "secret" ? "secret: \(shown.text)" : shown.text)
         }
+        if let warning { run.console.note("warning: \(warning)") }
         run.console.note(
             "note: both keys verify now; `countersign meter` tells who has the next one, --promote drops the old one")
     }

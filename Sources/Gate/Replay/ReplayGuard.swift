@@ -32,13 +32,29 @@ extension ReplayGuard {
     nonisolated(nonsending) package func admit(_ fresh: consuming Fresh) async throws(Refusal) -> Caller {
         // Schemes whose equal calls have equal signatures at any time have nothing that could be remembered.
         if let key = fresh.replayKey {
-            try await insert(ReplayEntry(fresh, key))
+            let entry = ReplayEntry(fresh, key)
+            if let shared = entry.sharedByAllKeys { try await insert(shared) }
+            try await insert(entry)
         }
         return Caller(fresh)
     }
 }
 
 extension ReplayEntry {
+    /// sigv4's header form does not sign its key id: releases that share a secret could each be shown the same request. Its
+    /// replay key is the MAC, 256 bits under the secret, so that entries of all keys can share one scope, and nobody without the
+    /// secret can take the place of another's. Nil for schemes that sign the key id.
+    ///
+    /// The entry under the key id is kept beside it, as earlier versions have it: neither an upgrade nor going back forgets what was
+    /// admitted.
+    var sharedByAllKeys: ReplayEntry? {
+        guard scheme == .sigV4, let all = ReplayEntry.allKeys else { return nil }
+        return ReplayEntry(keyID: all, scheme: scheme, replayKey: replayKey, created: created, now: now)
+    }
+
+    /// No release has this id: it is reserved for tokens.
+    private static let allKeys = KeyID("s_all-keys")
+
     fileprivate init(_ fresh: borrowing Fresh, _ key: Claim.ReplayKey) {
         keyID = fresh.scope
         scheme = fresh.release.scheme
