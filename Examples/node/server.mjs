@@ -42,7 +42,8 @@ createServer(async (request, response) => {
   try {
     const claims = verifyAssertion(token, await keysKnowing(kidOf(token)),
       { issuer, audience, method: request.method, target: request.url, body: Buffer.concat(parts) })
-    answer(200, { app: claims.app, release: claims.release, event: claims.jti, account: claims.sub ?? null })
+    answer(200, { app: claims.app, release: claims.release, event: claims.jti, account: claims.sub ?? null,
+      client: claims.client })
   } catch (error) {
     if (error instanceof Refused) return answer(401, { refused: error.message })
     console.error(error)

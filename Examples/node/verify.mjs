@@ -46,8 +46,8 @@ export function verifyAssertion(token, jwks, expected) {
   if (claims.exp - claims.iat > LONGEST_LIFE || now >= claims.exp + CLOCK_LEEWAY) refuse('expired')
   if (claims.htm !== expected.method) refuse('method')
   if (claims.htu !== expected.target) refuse('target')
-  // Who signed in, where somebody did: what is there and is no name must not be taken for nobody.
-  for (const name of ['sub', 'sid']) if (name in claims && typeof claims[name] !== 'string') refuse('malformed')
+  // Who signed in, where somebody did, and from where: what is there and is no text must not be taken for nobody.
+  for (const name of ['sub', 'sid', 'client']) if (name in claims && typeof claims[name] !== 'string') refuse('malformed')
   checkBody(claims, expected)
   return claims
 }

@@ -51,8 +51,8 @@ function verify_assertion(?string $token, array $jwks, array $expected): array
     if ($exp - $iat > LONGEST_LIFE || $now >= $exp + CLOCK_LEEWAY) throw new Refused('expired');
     if (($claims['htm'] ?? null) !== $expected['method']) throw new Refused('method');
     if (($claims['htu'] ?? null) !== $expected['target']) throw new Refused('target');
-    // Who signed in, where somebody did: what is there and is no name must not be taken for nobody.
-    foreach (['sub', 'sid'] as $name) {
+    // Who signed in, where somebody did, and from where: what is there and is no text must not be taken for nobody.
+    foreach (['sub', 'sid', 'client'] as $name) {
         if (array_key_exists($name, $claims) && !is_string($claims[$name])) throw new Refused('malformed');
     }
     check_body($claims, $expected);

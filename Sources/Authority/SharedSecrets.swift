@@ -7,7 +7,7 @@ extension Deployment {
     /// works, and makes whoever has one of these versions a signer for all of them.
     ///
     /// Compared are digests under a key that is made here and forgotten, so that no two secrets lie in memory side by side for
-    /// longer than a digest takes.
+    /// longer than a digest takes, and the time of a comparison tells nothing of either.
     package func releases(sharing secret: Secret, besides id: KeyID) throws(Fault) -> [KeyID] {
         let comparison = SecretComparison()
         let wanted = comparison.digest(of: secret)
@@ -16,7 +16,7 @@ extension Deployment {
             let keys = [try key(of: release), try nextKey(of: release)].compactMap(\.self)
             let isShared = keys.contains { key in
                 guard key.publicKey == nil else { return false }
-                return ConstantTime.equals(comparison.digest(of: key.secret).span, wanted.span) == .equal
+                return comparison.digest(of: key.secret).span.matches(wanted.span)
             }
             if isShared { sharing.append(release.id) }
         }

@@ -49,6 +49,7 @@ final class Gateway: Handler, @unchecked Sendable {
     }
 
     func handle(_ exchange: any Exchange) async {
+        if let client = proxies.claimed(by: exchange.request, from: exchange.peer) { exchange.attribute(to: client) }
         var event = RequestEvent(id: EventID(&events))
         do throws(Refusal) {
             switch routes.find(exchange.request) {
@@ -158,7 +159,7 @@ final class Gateway: Handler, @unchecked Sendable {
 
     // MARK: Where from
 
-    private func client(of exchange: any Exchange) -> InternetAddress? {
+    private func client(of exchange: any Exchange) -> NetworkAddress? {
         proxies.client(of: exchange.request, from: exchange.peer)
     }
 
@@ -200,8 +201,8 @@ final class Gateway: Handler, @unchecked Sendable {
         _ observer: (any AnswerObserver)?
     ) async throws(Refusal) {
         var forwarding = Forwarding(
-            fields: Identity.forwardedFields(of: request, caller: caller),
-            added: try identity.lines(for: caller, of: request, event: event, at: clock.now))
+            fields: identity.forwardedFields(of: request, caller: caller),
+            added: try identity.lines(for: caller, sending: exchange, event: event, at: clock.now))
         forwarding.addedToAnswer = UpdateField.line(for: caller)
         forwarding.observer = observer
         forwarding.caller = caller.session.map { .account($0.account.number) }

@@ -8,25 +8,40 @@ import CountersignWire
 /// Confined to one loop: the lines that are the same for every request of a release are kept.
 final class Identity {
     private static let mostKept = 1_024
+    /// Bytes for the lines of a session and an event, which are composed anew each time.
+    private static let roomForSession = 256
     private let asserter: Asserter
+    private let callerFields: CallerFields
+    private var clients: ClientLineCache
     private var kept: [ObjectIdentifier: (release: ReleaseKey, lines: [UInt8])] = [:]
 
-    init(_ asserter: Asserter) { self.asserter = asserter }
+    init(_ asserter: Asserter, proxies: TrustedProxies = TrustedProxies(), callerFields: CallerFields = CallerFields())
+    {
+        self.asserter = asserter
+        self.callerFields = callerFields
+        clients = ClientLineCache(proxies)
+    }
 
-    /// `Countersign-*` field lines, each with its CRLF. Source: docs/protocol.md, "To the upstream".
+    /// The field lines of our own, each with its CRLF. Source: docs/protocol.md, "To the upstream".
     func lines(
-        for caller: Caller, of request: Request, event: EventID, at now: Int64
+        for caller: Caller, sending exchange: any Exchange, event: EventID, at now: Int64
     ) throws(Refusal) -> [UInt8] {
-        var lines = releaseLines(for: caller.release)
+        let client = clients.lines(for: exchange)
+        let release = releaseLines(for: caller.release)
+        var lines: [UInt8] = []
+        lines.reserveCapacity(release.count + client.bytes.count + Identity.roomForSession)
+        lines.append(contentsOf: release)
+        lines.append(contentsOf: client.bytes)
         if let session = caller.session { Identity.append(session, to: &lines) }
         lines.append(contentsOf: "Countersign-Event: ".utf8)
         event.bytes.span.withUnsafeBufferPointer { lines.append(contentsOf: $0) }
         lines.append(contentsOf: "\r\n".utf8)
         if caller.release.policy.assertion == .signed {
-            try asserter.append(for: request, caller, event, at: now, to: &lines)
+            try asserter.append(
+                for: exchange.request, caller, from: client.address, event, at: now, to: &lines)
         }
         #if SABOTAGE
-            lines = Sabotage.lines(lines, sentBy: request)
+            lines = Sabotage.lines(lines, sentBy: exchange.request)
         #endif
         return lines
     }
@@ -59,13 +74,16 @@ final class Identity {
     }
 
     /// The fields that go on, as ``Forwarding`` wants them: those the signature covers, `Host`, and the few that may go
-    /// uncovered because no backend should act on them.
-    static func forwardedFields(of request: borrowing Request, caller: Caller) -> UInt128 {
+    /// uncovered because no backend should act on them; never what only a proxy may say.
+    func forwardedFields(of request: borrowing Request, caller: Caller) -> UInt128 {
         var forwarded: UInt128 = 0
         for index in request.fields.indices where index < UInt128.bitWidth {
             // A token of ours is told to nobody, covered or not.
             if caller.session?.kind == .bearer, request.fields[index].known == .authorization { continue }
-            if caller.coveredFields.contains(index) || mayGoUncovered(index, of: request, caller.release.policy) {
+            if callerFields.isRemoved(request.fields[index], of: request) { continue }
+            if caller.coveredFields.contains(index)
+                || Identity.mayGoUncovered(index, of: request, caller.release.policy)
+            {
                 forwarded |= 1 << UInt128(index)
             }
         }

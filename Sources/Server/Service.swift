@@ -44,7 +44,10 @@ final class Service {
                 let gateway = Gateway(
                     gate: try makeGate(authorities), signing: signing,
                     backend: Service.backend(target, loop, configuration, part: (index, count)),
-                    identity: Identity(Service.asserter(assertionKeys, configuration, authorities)), once: once,
+                    identity: Identity(
+                        Service.asserter(assertionKeys, configuration, authorities),
+                        proxies: TrustedProxies(configuration.trustedProxies),
+                        callerFields: CallerFields(keeping: configuration.forwardedCallerFields)), once: once,
                     routes: routes, limits: configuration.limits,
                     proxies: TrustedProxies(configuration.trustedProxies), tally: Tally(meter), log: log,
                     clock: SystemTime(), seed: Service.seed())

@@ -95,7 +95,7 @@ class Forger:
 
     def token(self, *, header: dict | None = None, of: bytes = b"amount=1", **claims: object) -> str:
         now = int(time.time())
-        said = {"iss": ISSUER, "aud": AUDIENCE, "iat": now, "exp": now + 60, "jti": "1", "app": "demo", "release": "r_1",
+        said = {"iss": ISSUER, "aud": AUDIENCE, "iat": now, "exp": now + 60, "jti": "1", "app": "demo", "release": "r_1", "client": "192.0.2.1",
                 "htm": "POST", "htu": "/pay?to=a%2Fb", "body_sha256": encode(hashlib.sha256(of).digest()), **claims}
         said = {name: value for name, value in said.items() if value is not None}
         head = {"alg": "EdDSA", "typ": "countersign-assertion+jwt", "kid": self.jwk["kid"], **(header or {})}
@@ -120,7 +120,7 @@ def refused(reason: str) -> tuple[int, dict]:
 
 
 def test_what_is_accepted(attacked):
-    accepted = (200, {"app": "demo", "release": "r_1", "event": "1", "account": None})
+    accepted = (200, {"app": "demo", "release": "r_1", "event": "1", "account": None, "client": "192.0.2.1"})
     assert attacked.call(attacked.forger.token()) == accepted
     assert attacked.call(attacked.forger.token(of=b"", htm="GET"), "GET", body=b"") == accepted
     long = attacked.forger.token(body_sha256=None, body_sha512=encode(hashlib.sha512(b"amount=1").digest()))
@@ -131,6 +131,7 @@ def test_what_is_accepted(attacked):
     assert (status, said["account"]) == (200, "z%C3%BCrich")
     assert attacked.call(attacked.forger.token(sub=7)) == refused("malformed")
     assert attacked.call(attacked.forger.token(sub="a", sid=False)) == refused("malformed")
+    assert attacked.call(attacked.forger.token(client=["127.0.0.1"])) == refused("malformed")
 
 
 def test_another_request(attacked):
@@ -226,7 +227,8 @@ def test_behind_a_gateway(behind):
     assert call("GET", "/") == refused("malformed")
     # What the caller sends under that name does not arrive, neither spelled so nor with underscores.
     behind.admin("app", "policy", "demo", "--set", "assertion=on")
-    request = key.request("GET", "/", fields=[("Countersign_Assertion", "x"), ("Countersign-Assertion", "y")])
+    request = key.request("GET", "/", fields=[("Countersign-Assertion", "y")])
+    request = request.replace(b"\r\n", b"\r\nCountersign_Assertion: x\r\n", 1)
     assert behind.send(request).status == 200
 
 
@@ -270,6 +272,7 @@ def test_what_it_says(tmp_path):
         assert claims == {
             "iss": "https://api.example.com/countersign/v1", "aud": "https://api.example.com/countersign/v1", "app": "demo",
             "release": key.key_id, "platform": "ios", "version": "1.0", "scheme": "message-signatures", "exp": now + 60,
+            "client": "127.0.0.1",
             "jti": answer["headers"]["countersign-event"], "htm": "POST", "htu": "/a%2Fb?c",
             "body_sha256": encode(hashlib.sha256(b"hello").digest())}
         # A release can have its own say.

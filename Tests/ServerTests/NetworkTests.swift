@@ -1,4 +1,5 @@
 import CountersignAuthority
+import CountersignHTTP
 import CountersignWire
 import Testing
 
@@ -12,7 +13,7 @@ import Testing
         ("[2001:db8:1:2:ffff::1]:443", [0x20, 1, 0x0D, 0xB8, 0, 1, 0, 2]), ("unknown", []),
     ])
     func network(_ peer: String, _ bytes: [UInt8]) {
-        #expect((InternetAddress(withPort: peer).map { ClientAddress($0).bytes } ?? []) == bytes)
+        #expect((NetworkAddress(withPort: peer).map { ClientAddress($0).bytes } ?? []) == bytes)
     }
 
     @Test(
@@ -34,10 +35,10 @@ import Testing
         var draft = Draft(method: "GET", target: Array("/".utf8), authority: "example.com")
         draft.fields = row.fields.map { Draft.Field("x-forwarded-for", $0) }
         let client = TrustedProxies(ranges).client(of: draft.request(), from: row.peer)
-        #expect(client?.description == row.client)
+        #expect(client?.text == row.client)
         let named = TrustedProxies(ranges).named(in: draft.request(), by: row.peer)
         #expect(named == (row.peer.contains(row.client) ? nil : row.client))
-        #expect(TrustedProxies().client(of: draft.request(), from: row.peer) == InternetAddress(withPort: row.peer))
+        #expect(TrustedProxies().client(of: draft.request(), from: row.peer) == NetworkAddress(withPort: row.peer))
     }
 
     @Test("of many hops only the last are looked at")
@@ -46,7 +47,22 @@ import Testing
         var draft = Draft(method: "GET", target: Array("/".utf8), authority: "example.com")
         let chain = ["203.0.113.1"] + (1...40).map { "10.0.0.\($0)" }
         draft.fields = [Draft.Field("x-forwarded-for", chain.joined(separator: ","))]
-        #expect(TrustedProxies([range]).client(of: draft.request(), from: "10.0.0.1:1")?.description == "10.0.0.25")
+        #expect(TrustedProxies([range]).client(of: draft.request(), from: "10.0.0.1:1")?.text == "10.0.0.25")
+    }
+
+    @Test(
+        "which addresses a range has",
+        arguments: [
+            ("10.0.0.0/8", "10.255.0.1", true), ("10.0.0.0/8", "11.0.0.0", false), ("0.0.0.0/0", "203.0.113.1", true),
+            ("0.0.0.0/0", "2001:db8::1", false), ("192.0.2.1", "192.0.2.1", true), ("192.0.2.1", "192.0.2.0", false),
+            ("::/0", "2001:db8::1", true), ("::/0", "192.0.2.1", false), ("2001:db8::/33", "2001:db8:7fff::1", true),
+            ("2001:db8::/33", "2001:db8:8000::1", false), ("2001:db8::/64", "2001:db8::ffff:0:0:1", true),
+            ("2001:db8::/65", "2001:db8::8000:0:0:1", false), ("2001:db8::1", "2001:db8::1", true),
+            ("2001:db8::1/128", "2001:db8::2", false), ("10.0.0.0/8", "::ffff:10.0.0.1", true),
+        ])
+    func ranges(_ row: (range: String, address: String, isIn: Bool)) throws {
+        let address = try #require(NetworkAddress(text: row.address))
+        #expect(AddressRange(row.range)?.contains(address) == row.isIn)
     }
 
     @Test(

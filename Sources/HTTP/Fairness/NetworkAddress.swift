@@ -53,6 +53,15 @@ package struct NetworkAddress: Sendable, Hashable {
         return NetworkAddress(high: high & ~UInt64(0) << UInt64(64 - bits), low: 0, bits: bits)
     }
 
+    /// Whether the first `count` bits of both are the same; of addresses of different versions they never are.
+    package func shares(first count: Int, with other: NetworkAddress) -> Bool {
+        guard isIPv6 == other.isIPv6 else { return false }
+        guard isIPv6 else { return (low ^ other.low) >> (32 - min(max(count, 0), 32)) == 0 }
+        let inHigh = min(max(count, 0), 64)
+        let inLow = min(max(count - 64, 0), 64)
+        return (high ^ other.high) >> (64 - inHigh) == 0 && (low ^ other.low) >> (64 - inLow) == 0
+    }
+
     /// 4 bytes or 16, in network order.
     package var bytes: [UInt8] {
         func bytes(of number: UInt64, count: UInt64) -> [UInt8] {

@@ -13,7 +13,8 @@ enum Assertion {
     /// The claims. `htm` and `htu` bind it to one request: the method, and the request target exactly as it is forwarded,
     /// query included (not a URI as in RFC 9449: a backend behind more proxies does not know under which name it was called).
     static func claims(
-        for request: Request, _ caller: Caller, _ event: EventID, issuer: String, audience: String, at now: Int64
+        for request: Request, _ caller: Caller, from client: String, _ event: EventID, issuer: String, audience: String,
+        at now: Int64
     ) -> [UInt8] {
         let release = caller.release
         let head = request.head.span
@@ -29,6 +30,7 @@ enum Assertion {
             claims.add("sub", session.account.subject)
             claims.add("sid", session.id.description)
         }
+        claims.add("client", client)
         claims.add("iat", Int(now))
         claims.add("exp", Int(now + lifetime))
         claims.add("jti", event.bytes.span)
@@ -80,7 +82,8 @@ struct Asserter {
 
     /// Appends the `Countersign-Assertion` line. `unavailable` where the keys cannot be read: nothing goes on unsigned.
     func append(
-        for request: Request, _ caller: Caller, _ event: EventID, at now: Int64, to lines: inout [UInt8]
+        for request: Request, _ caller: Caller, from client: String, _ event: EventID, at now: Int64,
+        to lines: inout [UInt8]
     ) throws(Refusal) {
         let edition: AssertionKeys.Edition
         do throws(Fault) {
@@ -88,7 +91,8 @@ struct Asserter {
         } catch {
             throw Refusal(.unavailable, "assertion keys: \(error.message)")
         }
-        let claims = Assertion.claims(for: request, caller, event, issuer: issuer, audience: audience, at: now)
+        let claims = Assertion.claims(
+            for: request, caller, from: client, event, issuer: issuer, audience: audience, at: now)
         lines.append(contentsOf: "Countersign-Assertion: ".utf8)
         let start = lines.count
         lines.append(contentsOf: edition.header)

@@ -25,6 +25,8 @@ public struct Configuration: Sendable, Equatable {
     public var assertionAudience: String?
     /// Proxies in front whose `X-Forwarded-For` is believed.
     public var trustedProxies: [AddressRange] = []
+    /// Fields that only a proxy may say, and that callers may send to the backend all the same. Lower-case.
+    public var forwardedCallerFields: Set<String> = []
     /// Event loops; nil for one a core.
     public var workers: Int?
     /// The path under which the authority's own routes stand.

@@ -190,6 +190,20 @@ extension Setting {
                 return names.isEmpty ? .null : .string(names.joined(separator: ","))
             }),
         Setting(
+            "forward-caller-fields", "NAME,…",
+            "fields such as X-HTTP-Method-Override that callers may send to the backend (default: none)",
+            expected: "names of fields, several joined by commas; none that the gateway writes itself",
+            set: { configuration, text in
+                let names = text.lowercased().split(separator: ",", omittingEmptySubsequences: false).map(String.init)
+                let areNames = names.allSatisfy { CallerFields.tells(Array($0.utf8).span) }
+                guard areNames, CallerFields.written.isDisjoint(with: names) else { return nil }
+                return configuration.forwardedCallerFields = Set(names)
+            },
+            show: {
+                let names = $0.forwardedCallerFields
+                return names.isEmpty ? .null : .string(names.sorted().joined(separator: ","))
+            }),
+        Setting(
             "workers", "N", "event loops (default: one a core)", expected: "a whole number from 1 to 256",
             set: { configuration, text in wholeNumber(text, in: 1...256).map { configuration.workers = $0 } },
             show: { $0.workers.map { .integer(Int64($0)) } ?? .null }),

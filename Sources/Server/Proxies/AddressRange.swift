@@ -1,6 +1,8 @@
+import CountersignHTTP
+
 /// The addresses that share their first bits: `10.0.0.0/8`. Source: RFC 4632 §3.1.
 public struct AddressRange: Sendable, Hashable, CustomStringConvertible {
-    private let first: InternetAddress
+    private let first: NetworkAddress
     private let bits: Int
     /// As it was written.
     public let description: String
@@ -9,25 +11,17 @@ public struct AddressRange: Sendable, Hashable, CustomStringConvertible {
     /// mistake than meant.
     public init?(_ text: String) {
         let parts = text.split(separator: "/", omittingEmptySubsequences: false)
-        guard (1...2).contains(parts.count), let address = InternetAddress(parts[0]) else { return nil }
-        let most = address.bytes.count * 8
-        var bits = most
+        guard (1...2).contains(parts.count), let address = NetworkAddress(text: String(parts[0])) else { return nil }
+        let bytes = address.bytes
+        var bits = bytes.count * 8
         if parts.count == 2 {
-            guard parts[1].utf8.allSatisfy({ (0x30...0x39).contains($0) }), let length = Int(parts[1]), length <= most,
-                !(length..<most).contains(where: address.hasBit)
+            guard parts[1].utf8.allSatisfy({ (0x30...0x39).contains($0) }), let length = Int(parts[1]), length <= bits,
+                !(length..<bits).contains(where: { bytes[$0 / 8] & (0x80 >> ($0 % 8)) != 0 })
             else { return nil }
             bits = length
         }
         (first, self.bits, description) = (address, bits, text)
     }
 
-    func contains(_ address: InternetAddress) -> Bool {
-        guard address.bytes.count == first.bytes.count else { return false }
-        return (0..<bits).allSatisfy { address.hasBit($0) == first.hasBit($0) }
-    }
-}
-
-extension InternetAddress {
-    /// Counted from the most significant one.
-    fileprivate func hasBit(_ index: Int) -> Bool { bytes[index / 8] & (0x80 >> (index % 8)) != 0 }
+    func contains(_ address: NetworkAddress) -> Bool { address.shares(first: bits, with: first) }
 }

@@ -145,7 +145,7 @@ final class TestServer {
             let caller = try await gate.judge(request)
             let answered = try await route.answer(
                 RouteCall(
-                    request: request, caller: caller, address: ClientAddress(InternetAddress(withPort: peer)),
+                    request: request, caller: caller, address: ClientAddress(NetworkAddress(withPort: peer)),
                     event: event, parameter: parameter, now: clock.now))
             let answer = answered.answer
             return Reply(status: answer.status, fields: answer.fields, body: answer.body, signer: answered.signer)

@@ -1,0 +1,82 @@
+import CountersignWire
+
+/// The fields by which proxies tell a backend who calls and what was asked, so that no caller may say them to it: they are
+/// removed from every request, signed or not. Source: docs/protocol.md, "To the upstream".
+struct CallerFields: Sendable {
+    /// Lower-case names that a setting lets through all the same.
+    private let kept: Set<String>
+
+    init(keeping kept: Set<String> = []) { self.kept = kept }
+
+    /// Whether the field goes no further. Only names that ``FieldName`` does not know can be one of these.
+    func isRemoved(_ field: Request.Field, of request: borrowing Request) -> Bool {
+        guard field.known == .other else { return false }
+        let name = request.head.span.extracting(field.name.range)
+        guard CallerFields.tells(name) else { return false }
+        return kept.isEmpty || !kept.contains(name.text)
+    }
+
+    /// Names that the gateway writes itself, so that a caller's would stand beside its own.
+    static let written: Set<String> = [
+        "countersign-client", "x-forwarded-for", "x-forwarded-proto", "x-forwarded-host", "forwarded",
+    ]
+
+    /// Whether a backend, or a framework in it, may take a field of that name for a proxy's word. Backends write `_` for every
+    /// byte that is no letter or digit, so one stands for all here, too. `name` is in lower case.
+    static func tells(_ name: Span<UInt8>) -> Bool {
+        switch name.count {
+        case 0: return false
+        case ..<40: break
+        default: return begins(name, with: "x-forwarded")
+        }
+        switch name[0] {
+        case UInt8(ascii: "x"):
+            return begins(name, with: "x-forwarded") || begins(name, with: "x-original-")
+                || begins(name, with: "x-ssl-") || begins(name, with: "x-arr-") || isOne(of: withX, name)
+        case UInt8(ascii: "c"), UInt8(ascii: "f"), UInt8(ascii: "p"), UInt8(ascii: "r"), UInt8(ascii: "s"),
+            UInt8(ascii: "t"), UInt8(ascii: "w"):
+            return begins(name, with: "ssl-client-") || isOne(of: others, name)
+        default: return false
+        }
+    }
+
+    /// Beside those that begin in one of the ways above.
+    private static let withX: [StaticString] = [
+        // Where the client calls from.
+        "x-real-ip", "x-client-ip", "x-cluster-client-ip", "x-originating-ip", "x-remote-ip", "x-remote-addr",
+        "x-proxyuser-ip", "x-appengine-user-ip", "x-azure-clientip", "x-azure-socketip", "x-envoy-external-address",
+        "x-true-client-ip", "x-coming-from", "x-forward-for", "x-forwarder-for",
+        // What was asked, and how.
+        "x-http-method-override", "x-http-method", "x-method-override", "x-rewrite-url", "x-host",
+        "x-http-host-override", "x-scheme", "x-url-scheme", "x-https", "x-envoy-original-path", "x-envoy-original-host",
+        "x-script-name",
+        // Who it is.
+        "x-remote-user", "x-client-cert", "x-client-verify", "x-client-dn",
+    ]
+
+    private static let others: [StaticString] = [
+        "forwarded", "forwarded-for", "forwarded-for-ip", "true-client-ip", "cf-connecting-ip", "cf-connecting-ipv6",
+        "cf-pseudo-ipv4", "cf-ipcountry", "cf-visitor", "fastly-client-ip", "fly-client-ip", "client-ip",
+        "cluster-client-ip", "proxy-client-ip", "wl-proxy-client-ip", "wl-proxy-ssl", "remote-addr", "remote-host",
+        "remote-user", "remote-client-ip", "front-end-https", "client-cert", "client-cert-chain", "ssl-protocol",
+        "script-name",
+        // A CGI program finds this one as `HTTP_PROXY`. Source: CVE-2016-5385.
+        "proxy",
+    ]
+
+    private static func isOne(of names: [StaticString], _ name: Span<UInt8>) -> Bool {
+        for other in names where other.utf8CodeUnitCount == name.count && begins(name, with: other) { return true }
+        return false
+    }
+
+    private static func begins(_ name: Span<UInt8>, with start: StaticString) -> Bool {
+        let count = start.utf8CodeUnitCount
+        guard name.count >= count else { return false }
+        for index in 0..<count {
+            let (byte, expected) = (name[index], start.utf8Start[index])
+            if byte == expected { continue }
+            guard expected == UInt8(ascii: "-"), !ASCII.isLetter(byte), !ASCII.isDigit(byte) else { return false }
+        }
+        return true
+    }
+}
