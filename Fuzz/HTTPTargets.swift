@@ -29,7 +29,7 @@ private enum Verdict<Value: Equatable>: Equatable {
     }
     precondition(text[request.target.range].allSatisfy { $0 > 0x20 && $0 < 0x7F })
     precondition(text[request.method.range].allSatisfy { $0 >= UInt8(ascii: "A") && $0 <= UInt8(ascii: "Z") })
-    precondition(text[request.target.start...].starts(with: "/".utf8) || request.text(request.target) == "*")
+    precondition(text[request.target.range].starts(with: "/".utf8) || request.text(request.target) == "*")
     precondition(request.text(request.requestTarget).hasSuffix(request.text(request.target)))
     // What was read says the same when it is read again.
     let (again, second) = head(request.head.span, splitAt: nil)
