@@ -15,6 +15,7 @@
  *   --raw              whatever arrives first is the answer: for bytes that are no HTTP
  *   --head             answers have no body
  *   --silent           sends nothing; with --tls, nothing after the handshake
+ *   --key-updates      over TLS 1.3: changes its keys again and again, which nothing reads as a request
  *   --pause N          milliseconds before a connection that ended is opened anew (default 0)
  */
 #include "client.h"
@@ -35,7 +36,7 @@ struct connection {
 };
 
 static int port, connections = 1, seconds = 5, addresses = 1, per_record = 1, window = 1, record_limit,
-                 send_rate = -1, read_rate = -1, is_raw, is_head, is_silent, uses_tls, pause_ms;
+                 send_rate = -1, read_rate = -1, is_raw, is_head, is_silent, updates_keys, uses_tls, pause_ms;
 static uint32_t from;
 static SSL_CTX *context;
 static int epoll, next_record;
@@ -98,8 +99,25 @@ static int has_more(struct connection *c) {
     return !window || c->sent_records - c->answered_records < window;
 }
 
+/* Changes the keys as often as the socket takes it; 0 where the connection has ended. */
+static int update_keys(struct connection *c) {
+    for (int burst = 0; burst < 64; burst++) {
+        if (SSL_key_update(c->ssl, SSL_KEY_UPDATE_NOT_REQUESTED) != 1) break;
+        int done = SSL_do_handshake(c->ssl);
+        if (done != 1) {
+            int why = SSL_get_error(c->ssl, done);
+            if (why != SSL_ERROR_WANT_WRITE && why != SSL_ERROR_WANT_READ) return 0;
+            break;
+        }
+        requests++;
+    }
+    want(c, EPOLLIN | EPOLLRDHUP | EPOLLOUT);
+    return 1;
+}
+
 /* Sends what the window and the rate allow; 0 where the connection has ended. */
 static int send_more(struct connection *c) {
+    if (updates_keys) return update_keys(c);
     uint32_t events =
         read_rate == 0 || (read_rate > 0 && c->read_allowance <= 0) ? EPOLLRDHUP : EPOLLIN | EPOLLRDHUP;
     for (int burst = 0; burst < 64 && has_more(c); burst++) {
@@ -238,23 +256,15 @@ static void tick(int64_t now) {
 }
 
 static void read_options(int argc, char **argv) {
-    static struct option options[] = {{"port", 1, 0, 'p'},
-                                      {"requests", 1, 0, 'r'},
-                                      {"from", 1, 0, 'f'},
-                                      {"connections", 1, 0, 'c'},
-                                      {"seconds", 1, 0, 's'},
-                                      {"addresses", 1, 0, 'a'},
-                                      {"per-record", 1, 0, 'n'},
-                                      {"window", 1, 0, 'w'},
-                                      {"limit", 1, 0, 'l'},
-                                      {"send-rate", 1, 0, 'S'},
-                                      {"read-rate", 1, 0, 'R'},
-                                      {"pause", 1, 0, 'P'},
-                                      {"raw", 0, &is_raw, 1},
-                                      {"head", 0, &is_head, 1},
-                                      {"silent", 0, &is_silent, 1},
-                                      {"tls", 0, &uses_tls, 1},
-                                      {0, 0, 0, 0}};
+    static struct option options[] = {{"port", 1, 0, 'p'},          {"requests", 1, 0, 'r'},
+                                      {"from", 1, 0, 'f'},          {"connections", 1, 0, 'c'},
+                                      {"seconds", 1, 0, 's'},       {"addresses", 1, 0, 'a'},
+                                      {"per-record", 1, 0, 'n'},    {"window", 1, 0, 'w'},
+                                      {"limit", 1, 0, 'l'},         {"send-rate", 1, 0, 'S'},
+                                      {"read-rate", 1, 0, 'R'},     {"pause", 1, 0, 'P'},
+                                      {"raw", 0, &is_raw, 1},       {"head", 0, &is_head, 1},
+                                      {"silent", 0, &is_silent, 1}, {"key-updates", 0, &updates_keys, 1},
+                                      {"tls", 0, &uses_tls, 1},     {0, 0, 0, 0}};
     const char *file = NULL;
     for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) switch (option) {
         case 'p': port = atoi(optarg); break;
@@ -274,7 +284,7 @@ static void read_options(int argc, char **argv) {
         }
     if (file)
         read_records(file);
-    else if (!is_silent)
+    else if (!is_silent && !updates_keys)
         fail("--requests is needed");
 }
 

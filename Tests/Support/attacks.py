@@ -31,8 +31,8 @@ def form(body: bytes, host: str | None = None) -> Callable[[Target], list[bytes]
     return make
 
 
-def plain(count: int, method: str = "GET", *fields: str) -> Callable[[Target], list[bytes]]:
-    return lambda target: [head(target, method, *fields) * count]
+def plain(count: int, method: str = "GET", *fields: str, path: str = "/") -> Callable[[Target], list[bytes]]:
+    return lambda target: [head(target, method, *fields, path=path) * count]
 
 
 def unfinished_body(target: Target) -> list[bytes]:
@@ -84,6 +84,12 @@ def forged(name: str, count: int = 16) -> Callable[[Target], list[bytes]]:
         return [b"".join(stranger.request("GET", f"/?forged={index}") for index in range(count))]
 
     return make
+
+
+def forged_secret(target: Target) -> list[bytes]:
+    """A signature over 90 fields that does not hold, under the id of a live key."""
+    fields = [(f"x-field-{index}", "v" * 120) for index in range(90)]
+    return [without_signature(target.key.head("GET", "/", fields=fields)) * 4]
 
 
 def signed(count: int) -> Callable[[Target], list[bytes]]:
@@ -170,6 +176,12 @@ ATTACKS = [
         (Flood(unfinished_claimed_body, "--limit 1", 300),),
         {"opened": 300},
     ),
+    Attack(
+        "time",
+        "pipelined questions for the time, which is signed",
+        (Flood(plain(1000, path="/countersign/v1/time"), "--window 0", 4, 1000),),
+        {"answers": 500},
+    ),
     Attack("chunks", "bodies in chunks of one byte", (Flood(tiny_chunks, "", 8),), {"sent_bytes": 500_000}),
     Attack(
         "idle",
@@ -220,6 +232,13 @@ ATTACKS = [
         transports=("tls",),
     ),
     Attack(
+        "key-updates",
+        "TLS connections that change their keys without end",
+        (Flood(None, "--key-updates", 8),),
+        {"requests": 1000},
+        transports=("tls",),
+    ),
+    Attack(
         "slow-heads",
         "heads that come by the byte",
         (Flood(plain(1, "GET", f"x: {'v' * 4000}"), "--send-rate 10", 500),),
@@ -242,6 +261,13 @@ ATTACKS = [
         "distinct signed requests, for which the replay table grows",
         (Flood(signed(60_000), "--window 8", 8),),
         {"succeeded": 1000},
+        has_nginx=False,
+    ),
+    Attack(
+        "forged-hmac",
+        "signatures of a live key over 90 fields that do not hold",
+        (Flood(forged_secret, "--window 0", 4, 4),),
+        {"answers": 300},
         has_nginx=False,
     ),
     *(

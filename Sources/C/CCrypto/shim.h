@@ -20,6 +20,21 @@
 static inline long cs_ssl_ctx_set_min_proto(SSL_CTX *c, int v) { return SSL_CTX_set_min_proto_version(c, v); }
 static inline long cs_ssl_ctx_set_max_proto(SSL_CTX *c, int v) { return SSL_CTX_set_max_proto_version(c, v); }
 static inline long cs_ssl_ctx_set_mode(SSL_CTX *c, long m) { return SSL_CTX_set_mode(c, m); }
+
+// A client may change its keys (TLS 1.3) or ask for another handshake (TLS 1.2) so many times on one connection, which is then at its end.
+// OpenSSL answers each inside one SSL_read, for as long as they come. Counted in the SSL object; not called for records of data.
+enum { CS_MOST_REKEYINGS = 16 };
+static inline void cs_ssl_count_rekeying(const SSL *const_ssl, int where, int value) {
+    SSL *ssl = (SSL *)const_ssl;
+    int is_rekeying = where == SSL_CB_ACCEPT_LOOP && SSL_get_state(ssl) == TLS_ST_SR_KEY_UPDATE;
+    int is_refused = (where & SSL_CB_WRITE_ALERT) == SSL_CB_WRITE_ALERT && (value & 0xFF) == SSL_AD_NO_RENEGOTIATION;
+    if (!is_rekeying && !is_refused) return;
+    long count = (long)SSL_get_app_data(ssl) + 1;
+    SSL_set_app_data(ssl, (void *)count);
+    // As if the other side had said goodbye: what it sends from here on is thrown away.
+    if (count > CS_MOST_REKEYINGS) SSL_set_shutdown(ssl, SSL_get_shutdown(ssl) | SSL_RECEIVED_SHUTDOWN);
+}
+static inline void cs_ssl_ctx_limit_rekeying(SSL_CTX *c) { SSL_CTX_set_info_callback(c, cs_ssl_count_rekeying); }
 static inline long cs_ssl_ctx_set_read_ahead(SSL_CTX *c, int on) { return SSL_CTX_set_read_ahead(c, on); }
 static inline long cs_ssl_ctx_set_groups(SSL_CTX *c, const char *list) { return SSL_CTX_set1_groups_list(c, list); }
 static inline void cs_ssl_ctx_set_plain_master_secret(SSL_CTX *c) { SSL_CTX_set_options(c, SSL_OP_NO_EXTENDED_MASTER_SECRET); }

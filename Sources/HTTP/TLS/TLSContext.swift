@@ -49,6 +49,7 @@ package final class TLSContext: @unchecked Sendable {
     private init(listening context: OpaquePointer, _ certificate: String, _ key: String) throws(HTTPFault) {
         pointer = context
         SSL_CTX_set_options(pointer, TLSContext.serverOptions)
+        cs_ssl_ctx_limit_rekeying(pointer)
         try use(certificate, key)
     }
 
