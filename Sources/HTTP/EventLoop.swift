@@ -11,9 +11,14 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
     let base: OpaquePointer
     /// Whole seconds of a clock that nobody sets, as of the last turn of the loop.
     package private(set) var seconds = EventLoop.monotonicSeconds()
+    /// `Date: …` with its line end, as of the last second. Source: RFC 9110 §6.6.1.
+    private(set) var dateLine = DateLine.bytes(at: DateLine.now())
     let buffers = BufferPool()
     /// Counts the looks at the descriptors.
     private(set) var turn: UInt64 = 0
+    private let schedule = TurnSchedule()
+    /// Counts the connections that had to wait for a turn; set by the listener.
+    var counters: EngineCounters?
 
     private let threadID = Atomic<UInt>(0)
     private var thread: pthread_t?
@@ -45,8 +50,18 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
 
     // MARK: Running
 
+    /// Whose turn it is where there are fewer cores than threads that want one.
+    package enum Priority: Sendable {
+        case normal
+        /// Ahead of the others, where the process may have that (CAP_SYS_NICE, RLIMIT_NICE); else normal.
+        case raised
+    }
+
+    private var priority = Priority.normal
+
     /// Starts the loop's thread.
-    package func start(name: String) throws(HTTPFault) {
+    package func start(name: String, priority: Priority = .normal) throws(HTTPFault) {
+        self.priority = priority
         let context = Unmanaged.passUnretained(self).toOpaque()
         wakeEvent = event_new(
             base, inbox.descriptor, Int16(EV_READ | EV_PERSIST),
@@ -89,16 +104,21 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
 
     private func run() {
         threadID.store(UInt(pthread_self()), ordering: .relaxed)
+        // On Linux this is the priority of the calling thread alone.
+        if priority == .raised { setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, -5) }
         drainInbox()
         while !isStopping {
             turn &+= 1
-            event_base_loop(base, local.isEmpty ? EVLOOP_ONCE : EVLOOP_ONCE | EVLOOP_NONBLOCK)
-            drainJobs()
+            let isBusy = !local.isEmpty || schedule.hasWaiting
+            event_base_loop(base, isBusy ? EVLOOP_ONCE | EVLOOP_NONBLOCK : EVLOOP_ONCE)
+            drainJobs(for: TurnSchedule.turnLength)
+            resumeWaiting()
         }
     }
 
     private func tick() {
         seconds = EventLoop.monotonicSeconds()
+        dateLine = DateLine.bytes(at: DateLine.now())
         for stream in streams { stream.takeUnretainedValue().sweep(seconds) }
         for sweep in sweeps { sweep() }
     }
@@ -120,23 +140,75 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
         last.takeUnretainedValue().place = stream.place
     }
 
-    /// A job may enqueue more; they run in this turn too, for they are mostly the next step of the same request.
-    private func drainJobs() {
-        seconds = EventLoop.monotonicSeconds()
+    // MARK: Turns
+
+    /// When the present job began, and when the part of the turn that it belongs to ends: nanoseconds.
+    private var jobBegan: Int64 = 0
+    private var partEnds: Int64 = 0
+    /// Whom the time of the present job counts to: the last client whose bytes it touched.
+    var charged: TurnShare?
+
+    /// Runs jobs for about so many nanoseconds; the rest stays for after the next poll. A job may enqueue more, which run in
+    /// the same turn: they are mostly the next step of the same request.
+    private func drainJobs(for length: Int64) {
+        var now = EventLoop.nanoseconds()
+        seconds = now / 1_000_000_000
+        partEnds = now &+ length
         let executor = asUnownedTaskExecutor()
-        while !local.isEmpty {
+        while !local.isEmpty, now < partEnds {
             swap(&local, &running)
-            for job in running { job.runSynchronously(on: executor) }
+            var next = 0
+            while next < running.count, now < partEnds {
+                jobBegan = now
+                running[next].runSynchronously(on: executor)
+                next += 1
+                now = EventLoop.nanoseconds()
+                if let share = charged {
+                    share.spend(now &- jobBegan, in: turn)
+                    charged = nil
+                }
+            }
+            if next < running.count { local.insert(contentsOf: running[next...], at: 0) }
             running.removeAll(keepingCapacity: true)
         }
     }
 
-    /// Whole seconds of a clock that nobody sets.
-    package static func monotonicSeconds() -> Int64 {
-        var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC_COARSE, &time)
-        return Int64(time.tv_sec)
+    /// Resumes connections that wait for a turn, one address after the other, for a bounded time. At least one goes on.
+    private func resumeWaiting() {
+        guard schedule.hasWaiting else { return }
+        let end = EventLoop.nanoseconds() &+ TurnSchedule.waitingLength
+        repeat {
+            guard let continuation = schedule.popFirst(in: turn) else { return }
+            continuation.resume()
+            drainJobs(for: TurnSchedule.waitingAllowance)
+        } while EventLoop.nanoseconds() < end
     }
+
+    /// Whether `share` has had its part of this turn. `isMeasured` asks the clock, for a job that has run for a while; for
+    /// one that has just begun, what is booked will do.
+    func hasUsedTurn(_ share: TurnShare, isMeasured: Bool) -> Bool {
+        let now = isMeasured ? EventLoop.nanoseconds() : jobBegan
+        return now >= partEnds || share.isUsedUp(in: turn, more: now &- jobBegan)
+    }
+
+    /// Suspends the caller until its address's turn comes, at the next turn of the loop or later.
+    func waitForTurn(_ share: TurnShare) async {
+        counters?.add(.deferredTurn)
+        await withUnsafeContinuation { schedule.append($0, of: share) }
+    }
+
+    func acquireShare(of address: NetworkAddress) -> TurnShare { schedule.acquire(address) }
+
+    func releaseShare(_ share: TurnShare) { schedule.release(share) }
+
+    private static func nanoseconds() -> Int64 {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)
+    }
+
+    /// Whole seconds of a clock that nobody sets.
+    package static func monotonicSeconds() -> Int64 { nanoseconds() / 1_000_000_000 }
 
     // MARK: Work from elsewhere
 

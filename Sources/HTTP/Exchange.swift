@@ -21,6 +21,10 @@ package protocol Exchange: AnyObject {
     /// the connection count to.
     func recordProof(_ proof: CallerProof)
 
+    /// Set where the address or account that this exchange counts to has too many requests in flight: the handler answers with
+    /// it, once it knows what the caller has proved.
+    var overload: Refusal? { get }
+
     /// Reads the whole body into `request.body`, at the expense of the budget for bodies of unproven callers unless
     /// ``recordProof(_:)`` was called before. Over the limit for held bodies: `too-large`; over a budget: `unavailable`.
     func readWholeBody() async throws(Refusal)

@@ -13,12 +13,38 @@ public struct Limits: Sendable, Equatable {
     public var fieldCount = 100
     /// Bytes of a body that is held whole and verified before anything is forwarded.
     public var heldBodyBytes = 1 << 20
-    /// Bytes of such bodies that one loop holds at a time, over all its connections.
+    /// Bytes of such bodies that the process holds at a time, over all loops; callers without a session have half of it.
     public var heldBytes = 256 << 20
+    /// Bytes of such bodies of one address's verified callers, those with a session not counted.
+    public var addressHeldBytes = 16 << 20
+    /// Bytes of such bodies of one account.
+    public var accountHeldBytes = 16 << 20
+    /// Bytes of bodies of one address that are held before a signature was verified.
+    public var addressUnprovenBytes = 4 << 20
+    /// Bytes of such bodies in all.
+    public var unprovenBytes = 32 << 20
     /// Bytes of a body that streams past the gate.
     public var bodyBytes = 16 << 30
     /// Open client connections, over all workers.
     public var connections = 10_000
+    /// Open connections of one address, those that have proved a session not counted; nil for half of `connections`, at least
+    /// 16 and at most 1,000.
+    public var addressConnections: Int?
+    /// Open connections of one account.
+    public var accountConnections = 256
+    /// Requests in flight of one address, those with a session not counted.
+    public var addressRequests = 256
+    /// Requests in flight of one account.
+    public var accountRequests = 256
+    /// Requests on one connection.
+    public var keepAliveRequests = 10_000
+    /// Bytes a second that a client must take of an answer while some of it waits.
+    public var answerRate = 2_048
+    /// Seconds that this is averaged over.
+    public var answerRateWindow = 30
+
+    /// ``addressConnections`` in force.
+    public var effectiveAddressConnections: Int { addressConnections ?? min(1_000, max(16, connections / 2)) }
 
     /// The limits that `serve` starts with.
     public init() {}
@@ -30,6 +56,11 @@ public struct Deadlines: Sendable, Equatable {
     public var head = 10
     /// Between two requests on one connection.
     public var idle = 75
+    /// Between two requests on a connection that has proved nothing, while more than half of all connections are open.
+    public var idleUnproven = 10
+    /// From the opening of a connection to the last request that it may begin; up to an eighth earlier, so that connections
+    /// that were opened together do not all end together.
+    public var connectionAge = 3_600
     /// For a body, and a second more for each 32 KiB of it.
     public var body = 30
     /// For a client to take some part of an answer.

@@ -11,6 +11,8 @@ package final class Listener: @unchecked Sendable {
         package var deadlines: Deadlines
         package var tls: TLSContext?
         package var rules: HeadRules
+        /// Whose connections carry many clients, and count to no address.
+        package var isTrustedProxy: @Sendable (NetworkAddress) -> Bool = { _ in false }
 
         package init(limits: Limits, deadlines: Deadlines, tls: TLSContext?, rules: HeadRules = HeadRules()) {
             self.limits = limits
@@ -29,6 +31,8 @@ package final class Listener: @unchecked Sendable {
     private var connections: [Connection] = []
     let registry: ConnectionRegistry
     private var isPaused = false
+    /// Connections that were ever opened.
+    private var opened: UInt64 = 0
 
     var limits: Limits { settings.limits }
     var deadlines: Deadlines { settings.deadlines }
@@ -53,6 +57,8 @@ package final class Listener: @unchecked Sendable {
                 Unmanaged<Listener>.fromOpaque(context.unsafelyUnwrapped).takeUnretainedValue().accept()
             }, Unmanaged.passUnretained(self).toOpaque())
         if let event { event_add(event, nil) }
+        loop.counters = registry.counters
+        registry.register(self)
         loop.onTick { [self] in tick() }
     }
 
@@ -60,6 +66,7 @@ package final class Listener: @unchecked Sendable {
     package func drain() {
         guard !isDraining else { return }
         isDraining = true
+        registry.unregister(self)
         if let event { event_free(event) }
         event = nil
         close(descriptor)
@@ -74,64 +81,118 @@ package final class Listener: @unchecked Sendable {
     /// For connections from now on. On the loop.
     package func replace(tls: TLSContext?) { settings.tls = tls }
 
-    /// Takes all that wait, up to a number that leaves the loop time for those it has.
+    // MARK: Accepting
+
+    /// Takes those that wait, up to a number that leaves the loop time for those it has.
     private func accept() {
-        for _ in 0..<64 {
+        for _ in 0..<32 {
             var address = SocketAddress()
             let client = address.withMutablePointer { accept4(descriptor, $0, $1, socketFlags) }
             guard client >= 0 else {
                 if errno == EMFILE || errno == ENFILE { pause() }
                 return
             }
-            switch registry.add(limit: limits.connections) {
-            case .within: open(client, from: address, mayAsk: true)
-            case .over: open(client, from: address, mayAsk: false)
-            case .farOver: close(client)
-            }
+            admit(client, from: address)
         }
     }
 
-    private func open(_ client: Int32, from address: SocketAddress, mayAsk: Bool) {
+    private func admit(_ client: Int32, from address: SocketAddress) {
+        let network = address.network
+        let record = registry.addresses.acquire(network, now: loop.seconds)
+        let isExempt = settings.isTrustedProxy(network)
+        guard isExempt || record.usage.reserve(1, of: .connections, limit: limits.effectiveAddressConnections) else {
+            // Cheaper than any answer: under TLS there would be a handshake first.
+            registry.counters.add(.refusedByAddress)
+            registry.addresses.release(record)
+            close(client)
+            return
+        }
+        let usage = ConnectionUsage(registry: registry, limits: limits, peer: record, isExempt: isExempt)
+        switch registry.add(limit: limits.connections) {
+        case .within: open(client, from: address, usage)
+        case .over:
+            let mayAsk = registry.mayMakeRoom(now: loop.seconds)
+            if mayAsk { registry.makeRoom(limit: limits.connections) }
+            let connection = open(client, from: address, usage)
+            connection.isNewcomer = mayAsk
+            connection.isOverLimit = !mayAsk
+        case .farOver:
+            var usage = usage
+            usage.end()
+            close(client)
+        }
+    }
+
+    @discardableResult
+    private func open(_ client: Int32, from address: SocketAddress, _ usage: ConnectionUsage) -> Connection {
         var one: Int32 = 1
         setsockopt(client, cs_ipproto_tcp, TCP_NODELAY, &one, socklen_t(MemoryLayout<Int32>.size))
+        let stream = Stream(descriptor: client, loop: loop)
+        stream.share = loop.acquireShare(of: usage.source.address)
+        stream.pace = AnswerPace(rate: limits.answerRate, window: limits.answerRateWindow)
+        opened &+= 1
         let connection = Connection(
-            stream: Stream(descriptor: client, loop: loop), listener: self, peer: address.description,
-            record: registry.addresses.acquire(address.network, now: loop.seconds))
-        connection.isOverLimit = !mayAsk
+            stream: stream, listener: self, peer: address.description, usage: usage, retiresAt: retirement)
         connection.index = connections.count
         connections.append(connection)
         // Detached: an inheriting task would run on the main actor, and never start.
         Task.detached(executorPreference: loop) { await connection.serve() }
+        return connection
     }
 
-    private var heldBytes = 0
-
-    /// Books bytes of a body that is held before it was judged; false where all connections together hold too much.
-    func hold(_ count: Int) -> Bool {
-        guard heldBytes + count <= limits.heldBytes else { return false }
-        heldBytes += count
-        return true
+    /// When a connection that is opened now takes its last request. Spread by a multiplicative hash of its number.
+    private var retirement: Int64 {
+        let spread = UInt64(max(1, deadlines.connectionAge / 8))
+        let early = (opened &* 0x9E37_79B9_7F4A_7C15 >> 32) % spread
+        return loop.seconds + Int64(deadlines.connectionAge) - Int64(early)
     }
-
-    func letGo(_ count: Int) { heldBytes -= count }
 
     func didEnd(_ connection: Connection) {
         registry.remove()
+        if let share = connection.stream.share { loop.releaseShare(share) }
         let last = connections.removeLast()
-        guard last !== connection else { return }
-        connections[connection.index] = last
-        last.index = connection.index
+        if last !== connection {
+            connections[connection.index] = last
+            last.index = connection.index
+        }
+        // Its descriptor is closed: the next client can have it.
+        resume()
     }
 
-    /// Out of descriptors: a listener that stays readable would spin. The next tick tries again.
+    /// Out of descriptors: a listener that stays readable would spin. The end of a connection, or the next tick, tries again.
     private func pause() {
         isPaused = true
         if let event { event_del(event) }
     }
 
-    private func tick() {
+    private func resume() {
         guard isPaused, let event else { return }
         isPaused = false
         event_add(event, nil)
+    }
+
+    // MARK: Giving way
+
+    /// Ends up to so many idle connections that have proved just `standing`: those of the address with most connections
+    /// first, the longest idle first. How many that were. On the loop.
+    func evict(_ standing: ConnectionStanding, most: Int) -> Int {
+        guard most > 0 else { return 0 }
+        let idle = connections.filter { $0.usage.standing == standing && $0.mayGiveWay }
+        let ordered = idle.map { (connection: $0, siblings: $0.usage.siblings, since: $0.idleSince) }
+            .sorted { ($1.siblings, $0.since) < ($0.siblings, $1.since) }
+        let ended = ordered.prefix(most).count { $0.connection.stream.interruptReader() }
+        for _ in 0..<ended { registry.counters.add(.evictedIdle) }
+        return ended
+    }
+
+    /// Once a second.
+    private func tick() {
+        resume()
+        guard registry.current > limits.connections / 2 else { return }
+        let latest = loop.seconds - Int64(deadlines.idleUnproven)
+        for connection in connections
+        where connection.phase == .idle && connection.usage.standing == .unproven && connection.idleSince <= latest {
+            if connection.stream.interruptReader() { registry.counters.add(.evictedIdle) }
+        }
     }
 }

@@ -31,6 +31,14 @@ final class Stream: @unchecked Sendable {
         get { min(readDeadline, writeDeadline) }
         set { (readDeadline, writeDeadline) = (newValue, newValue) }
     }
+    /// Whose time on the loop this stream's work counts to; nil for connections of our own making.
+    var share: TurnShare?
+    /// The task has just been resumed: its time in this job is nothing yet.
+    private var hasJustWaited = true
+    /// Bytes, and a fixed amount a call, since the clock was last asked.
+    private var unmeasured = 0
+    /// The rate at which the other side must take what waits for it.
+    var pace: AnswerPace?
     /// Something came, or the other side closed, while nobody was reading: a pooled upstream connection that says this
     /// is of no more use.
     private(set) var hasUnreadSignal = false
@@ -76,11 +84,58 @@ final class Stream: @unchecked Sendable {
     /// Ends the waits whose deadline has passed. Source: the loop's tick.
     func sweep(_ now: Int64) {
         if readDeadline <= now { resumeReader(.timedOut) }
-        if writeDeadline <= now { resumeWriter(.timedOut) }
+        if writeDeadline <= now { return resumeWriter(.timedOut) }
+        guard pace != nil, writer != nil else { return }
+        if pace?.isTooSlow(unsent: Int(cs_unsent_bytes(descriptor)), now: now) == true {
+            loop.counters?.add(.cutSlowReader)
+            resumeWriter(.timedOut)
+        }
     }
 
-    /// Ends a wait for more input, as a drain does for a connection between two requests.
-    func interruptReader() { resumeReader(.closed) }
+    /// Ends a wait for more input, as a drain does for a connection between two requests; false where none is under way.
+    @discardableResult
+    func interruptReader() -> Bool {
+        let isWaiting = reader != nil
+        resumeReader(.closed)
+        return isWaiting
+    }
+
+    // MARK: Turns
+
+    /// Whether the address of this stream has had its part of the loop's turn. Call ``waitForTurn()`` then.
+    var mustWaitForTurn: Bool {
+        guard let share else { return false }
+        let isMeasured = !hasJustWaited
+        hasJustWaited = false
+        guard !loop.hasUsedTurn(share, isMeasured: isMeasured) else { return true }
+        loop.charged = share
+        return false
+    }
+
+    /// Nothing is read or written meanwhile: what the socket and OpenSSL hold stays there.
+    func waitForTurn() async throws(Failure) {
+        guard let share else { return }
+        await loop.waitForTurn(share)
+        loop.charged = share
+        hasJustWaited = true
+        unmeasured = 0
+        guard !isClosed else { throw .closed }
+    }
+
+    /// Counts a call that moved bytes; true where enough came together to ask the clock.
+    private func didMove(_ count: Int) {
+        unmeasured &+= count &+ 4_096
+    }
+
+    private static let measureEvery = 96 << 10
+
+    private func shareTurn(until deadline: Int64) async throws(Failure) {
+        unmeasured = 0
+        guard mustWaitForTurn else { return }
+        try await waitForTurn()
+        // A stream that is always ready never waits for its socket, where deadlines end a wait.
+        guard deadline > loop.seconds else { throw .timedOut }
+    }
 
     // MARK: TLS
 
@@ -99,6 +154,7 @@ final class Stream: @unchecked Sendable {
             SSL_set_connect_state(ssl)
         }
         while true {
+            if mustWaitForTurn { try await waitForTurn() }
             switch attempt({ SSL_do_handshake(ssl) }) {
             case .done: return
             case .wantsRead: try await untilReadable()
@@ -133,8 +189,10 @@ final class Stream: @unchecked Sendable {
     func read(into buffer: Buffer) async throws(Failure) -> Int {
         while true {
             guard !isClosed else { throw .closed }
+            if unmeasured >= Stream.measureEvery { try await shareTurn(until: readDeadline) }
             switch readOnce(into: buffer) {
             case .done(let count):
+                didMove(count)
                 buffer.didFill(count)
                 return count
             case .ended: return 0
@@ -153,10 +211,15 @@ final class Stream: @unchecked Sendable {
 
     /// Writes all of `buffer` and leaves it empty. Waits where the other side does not take it: that is back-pressure.
     func write(_ buffer: Buffer) async throws(Failure) {
+        if let share { loop.charged = share }
         while !buffer.isEmpty {
             guard !isClosed else { throw .closed }
+            if unmeasured >= Stream.measureEvery { try await shareTurn(until: writeDeadline) }
             switch writeOnce(buffer.filled) {
-            case .done(let count): buffer.take(count)
+            case .done(let count):
+                didMove(count)
+                pace?.didWrite(count)
+                buffer.take(count)
             case .wantsWrite: try await untilWritable()
             case .wantsRead: try await untilReadable()
             case .ended: throw .closed
@@ -215,10 +278,13 @@ final class Stream: @unchecked Sendable {
         guard !isClosed, writer == nil, let writeEvent else { throw .closed }
         guard writeDeadline > loop.seconds else { throw .timedOut }
         event_add(writeEvent, nil)
+        pace?.beginsWait(unsent: Int(cs_unsent_bytes(descriptor)), now: loop.seconds)
         try settle(await withUnsafeContinuation { writer = $0 })
     }
 
     private func settle(_ wake: Wake) throws(Failure) {
+        hasJustWaited = true
+        if let share { loop.charged = share }
         switch wake {
         case .ready: return
         case .timedOut: throw .timedOut

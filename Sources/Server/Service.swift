@@ -10,6 +10,8 @@ final class Service {
     private let log: EventLog?
     private let registry = ConnectionRegistry()
     private var workers: [Worker] = []
+    /// The admin listener's own loop: it answers whatever strangers do to the others.
+    private var administration: Worker?
     private var adminPort: Int?
     private var upstream: UpstreamTarget?
     private var probe: UpstreamProbe?
@@ -24,9 +26,16 @@ final class Service {
         adminToken: String, assertionKeys: AssertionKeys, once: Once, routes: RouteTable, readiness: Readiness,
         makeGate: (_ authorities: [String]) throws(Fault) -> Gate
     ) throws(Fault) {
+        let count = configuration.workers ?? max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
+        var configuration = configuration
+        let plan = DescriptorPlan(
+            available: Descriptors.raiseLimit(), connections: configuration.limits.connections,
+            upstreams: configuration.upstream == nil ? 0 : configuration.upstreamSettings.limits.connections,
+            workers: count)
+        configuration.limits.connections = plan.connections
+        if let warning = plan.warning { Service.warn(warning, log) }
         self.configuration = configuration
         self.log = log
-        let count = configuration.workers ?? max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
         let tls = try Certificate.context(for: configuration)
         spkiPin = tls?.spkiPin
         do {
@@ -37,8 +46,10 @@ final class Service {
             upstream = target
             var rules = configuration.headRules
             rules.defaultAuthority = authorities.first
-            let settings = Listener.Settings(
+            var settings = Listener.Settings(
                 limits: configuration.limits, deadlines: configuration.deadlines, tls: tls, rules: rules)
+            let proxies = TrustedProxies(configuration.trustedProxies)
+            settings.isTrustedProxy = { proxies.isTrusted(peer: $0.text) }
             for index in 0..<count {
                 let loop = try EventLoop()
                 let gateway = Gateway(
@@ -56,21 +67,20 @@ final class Service {
                 #else
                     let handler = gateway
                 #endif
-                var listeners = [
-                    Listener(
-                        descriptor: descriptors[index], loop: loop, settings: settings, registry: registry,
-                        handler: handler)
-                ]
-                if index == 0, let admin = configuration.admin {
-                    let metrics = Metrics(
-                        meter: meter, registry: registry, replay: replay, clock: SystemTime(),
-                        began: SystemTime().now)
-                    let routes = AdminRoutes(
-                        token: try AdminToken(at: adminToken), metrics: metrics, readiness: readiness)
-                    listeners.append(try Service.admin(admin, loop, configuration, routes))
-                    probe = target.map { Service.probe($0, loop, configuration, readiness) }
-                }
-                workers.append(Worker(loop: loop, listeners: listeners))
+                let listener = Listener(
+                    descriptor: descriptors[index], loop: loop, settings: settings, registry: registry,
+                    handler: handler)
+                workers.append(Worker(loop: loop, listeners: [listener]))
+            }
+            if let admin = configuration.admin {
+                let metrics = Metrics(
+                    meter: meter, registry: registry, replay: replay, clock: SystemTime(), began: SystemTime().now)
+                let routes = AdminRoutes(
+                    token: try AdminToken(at: adminToken), metrics: metrics, readiness: readiness)
+                let loop = try EventLoop()
+                administration = Worker(
+                    loop: loop, listeners: [try Service.admin(admin, loop, configuration, routes)])
+                probe = target.map { Service.probe($0, loop, configuration, readiness) }
             }
         } catch let fault as HTTPFault {
             throw Fault(.failed, fault.description)
@@ -88,7 +98,12 @@ final class Service {
     }
 
     func start() throws(Fault) {
+        Descriptors.startRuntime()
         do {
+            if let administration {
+                for listener in administration.listeners { listener.start() }
+                try administration.loop.start(name: "admin", priority: .raised)
+            }
             for (index, worker) in workers.enumerated() {
                 for listener in worker.listeners { listener.start() }
                 try worker.loop.start(name: "worker-\(index)")
@@ -118,6 +133,15 @@ final class Service {
             if Signals.next(milliseconds: 20) == .drain { break }
         }
         for worker in workers { worker.stop() }
+        administration?.drain()
+        administration?.stop()
+    }
+
+    /// An operator must see it, also where the log goes to a file.
+    private static func warn(_ text: String, _ log: EventLog?) {
+        log?.note("limits", text)
+        let line = Array("countersign: \(text)\n".utf8)
+        _ = write(STDERR_FILENO, line, line.count)
     }
 
     // MARK: Parts
@@ -174,11 +198,16 @@ final class Service {
     private static func admin(
         _ address: HostPort, _ loop: EventLoop, _ configuration: Configuration, _ routes: AdminRoutes
     ) throws -> Listener {
-        let settings = Listener.Settings(limits: Limits(), deadlines: configuration.deadlines, tls: nil)
+        var limits = Limits()
+        limits.connections = Service.adminConnections
+        limits.addressConnections = Service.adminConnections
+        let settings = Listener.Settings(limits: limits, deadlines: configuration.deadlines, tls: nil)
         let descriptor = try open(address, sockets: 1).descriptors[0]
         return Listener(
             descriptor: descriptor, loop: loop, settings: settings, registry: ConnectionRegistry(), handler: routes)
     }
+
+    private static let adminConnections = 64
 
     private static func seed() -> UInt64 {
         SystemRandom().bytes(8).reduce(0) { $0 << 8 | UInt64($1) }

@@ -101,14 +101,41 @@ import Testing
         var limits = Limits()
         limits.connections = 1
         try withEngine(limits: limits) { first, engine in
-            first.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
-            #expect(first.receive(until: "GET").contains("200"))
+            // One that is served does not give way, as an idle one would.
+            first.send("POST / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n")
+            #expect(first.receive(until: "Continue\r\n\r\n").contains("100"))
+            // The first one over the limit is let in while idle ones are looked for, in vain.
+            let extra = try RawClient(port: engine.port)
+            defer { extra.close() }
+            usleep(200_000)
             let second = try RawClient(port: engine.port)
             defer { second.close() }
             second.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
             let answer = second.receiveAll()
             #expect(answer.hasPrefix("HTTP/1.1 503 ") && answer.contains("Connection: close"))
         }
+    }
+
+    /// The body's end came after the answer had announced the connection's: that is decided once.
+    @Test func endsAfterAnAnswerThatSaidSo() throws {
+        let engine = try Engine(handler: EarlyHandler())
+        defer { engine.stop() }
+        let client = try RawClient(port: engine.port)
+        defer { client.close() }
+        client.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\n")
+        let first = client.receive(until: "early")
+        #expect(first.contains("Connection: close\r\n"))
+        client.send("okGET / HTTP/1.1\r\nHost: h\r\n\r\n")
+        #expect(client.receiveAll() == "")
+    }
+
+    @Test func answersWithOneDate() throws {
+        try withEngine { client, _ in
+            client.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
+            #expect(client.receive(until: "GET").components("\r\nDate: ") == 1)
+        }
+        let text = String(decoding: DateLine.bytes(at: 784_111_777), as: UTF8.self)
+        #expect(text == "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n")
     }
 
     @Test func drainsIdleConnections() throws {
@@ -120,6 +147,16 @@ import Testing
             #expect(throws: HTTPFault.self) { try RawClient(port: engine.port) }
         }
     }
+}
+
+/// Answers before it reads the body.
+private struct EarlyHandler: Handler {
+    func handle(_ exchange: any Exchange) async {
+        await exchange.respond(Answer(status: 200, type: "text/plain", body: Array("early".utf8)))
+        try? await exchange.readWholeBody()
+    }
+
+    func refuse(_ refusal: Refusal, _ exchange: any Exchange) async {}
 }
 
 extension String {

@@ -9,16 +9,16 @@ final class Engine: @unchecked Sendable {
     let listener: Listener
     let port: Int
 
-    init(limits: Limits = Limits(), deadlines: Deadlines = Deadlines(), tls: TLSContext? = nil, handler: any Handler)
-        throws
-    {
+    init(
+        limits: Limits = Limits(), deadlines: Deadlines = Deadlines(), tls: TLSContext? = nil,
+        registry: ConnectionRegistry = ConnectionRegistry(), handler: any Handler
+    ) throws {
         loop = try EventLoop()
         let (descriptors, port) = try SocketAddress.resolve(host: "127.0.0.1", port: 0)[0].listen(sockets: 1)
         self.port = port
         listener = Listener(
             descriptor: descriptors[0], loop: loop,
-            settings: .init(limits: limits, deadlines: deadlines, tls: tls), registry: ConnectionRegistry(),
-            handler: handler)
+            settings: .init(limits: limits, deadlines: deadlines, tls: tls), registry: registry, handler: handler)
         listener.start()
         try loop.start(name: "test")
     }
@@ -56,17 +56,23 @@ final class DispatchlessSignal: @unchecked Sendable {
 struct RawClient {
     let descriptor: Int32
 
-    init(port: Int) throws {
+    init(port: Int, from source: String = "127.0.0.1") throws {
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_port = in_port_t(port).bigEndian
-        address.sin_addr.s_addr = inet_addr("127.0.0.1")
-        let result = withUnsafePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+        func call(
+            _ host: String, _ port: Int, _ body: (Int32, UnsafePointer<sockaddr>, socklen_t) -> Int32
+        ) -> Int32 {
+            var address = sockaddr_in()
+            address.sin_family = sa_family_t(AF_INET)
+            address.sin_port = in_port_t(port).bigEndian
+            address.sin_addr.s_addr = inet_addr(host)
+            return withUnsafePointer(to: &address) {
+                $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    body(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+                }
             }
         }
+        guard call(source, 0, bind) == 0 else { throw HTTPFault.system("bind") }
+        let result = call("127.0.0.1", port, connect)
         guard result == 0 else { throw HTTPFault.system("connect") }
         var patience = timeval(tv_sec: 20, tv_usec: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))

@@ -170,9 +170,9 @@ struct SilentHandler: Handler {
 
 /// What a wave of large bodies may cost before anything is known of their senders.
 @Suite struct HeldBodyTests {
-    @Test func refusesMoreThanTheLoopMayHold() throws {
+    @Test func refusesMoreThanStrangersMayHold() throws {
         var limits = Limits()
-        limits.heldBytes = 100_000
+        limits.unprovenBytes = 100_000
         let engine = try Engine(limits: limits, handler: EchoHandler())
         defer { engine.stop() }
         let head = "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 80000\r\n\r\n"

@@ -7,6 +7,7 @@
 #include <sys/types.h>
 #include <event2/event.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 
 // Declared under _GNU_SOURCE only.
 int pthread_setname_np(unsigned long thread, const char *name);
@@ -14,3 +15,9 @@ int accept4(int descriptor, struct sockaddr *address, socklen_t *length, int fla
 
 // An enumerator of <netinet/in.h>, which cannot be included beside Glibc's module map.
 static const int cs_ipproto_tcp = 6;
+
+// Bytes in the socket that the other side has not acknowledged (SIOCOUTQ); `ioctl` is variadic and does not import.
+static inline int cs_unsent_bytes(int descriptor) {
+    int count = 0;
+    return ioctl(descriptor, TIOCOUTQ, &count) == 0 ? count : 0;
+}

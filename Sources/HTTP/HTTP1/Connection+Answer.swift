@@ -42,7 +42,8 @@ extension Connection {
     }
 
     /// Puts the head into the output, to leave with what follows. `fields` adds all but framing and connection.
-    func begin(status: Int, _ framing: AnswerFraming, fields: (Buffer) -> Void) {
+    /// An answer has a `Date` of ours unless `hasDate` says that its fields bring one. Source: RFC 9110 §6.6.1.
+    func begin(status: Int, _ framing: AnswerFraming, hasDate: Bool = false, fields: (Buffer) -> Void) {
         let output = takeOutput()
         answeredStatus = status
         output.append("HTTP/1.1 ")
@@ -50,6 +51,7 @@ extension Connection {
         output.append(" ")
         output.append(ReasonPhrase.of(status) ?? "Status")
         output.append("\r\n")
+        if !hasDate { output.append(loop.dateLine) }
         fields(output)
         switch framing {
         case .bodyless: answer = .bodyless
@@ -67,7 +69,9 @@ extension Connection {
             answer = .sized(remaining: .max)
             abandonKeepAlive()
         }
-        if !keepsAlive { output.append("Connection: close\r\n") }
+        // Decided here and only here: what is announced is done.
+        closesAfterAnswer = !keepsAlive
+        if closesAfterAnswer { output.append("Connection: close\r\n") }
         output.append("\r\n")
     }
 
@@ -122,7 +126,7 @@ extension Connection {
     /// Sends what has been put together.
     func flush() async throws(Stream.Failure) {
         guard let output, !output.isEmpty else { return }
-        stream.deadline = loop.seconds + Int64(deadlines.stall)
+        stream.writeDeadline = loop.seconds + Int64(deadlines.stall)
         try await stream.write(output)
         loop.buffers.put(output)
         self.output = nil
@@ -149,4 +153,8 @@ extension Connection {
         output = buffer
         return buffer
     }
+}
+
+extension UpstreamResponse {
+    var hasDate: Bool { fields.contains { $0.name.count == 4 && matches($0.name, "date") } }
 }

@@ -15,12 +15,12 @@ final class Connection: Exchange, @unchecked Sendable {
     private(set) var phase = Phase.opening
     /// There are too many connections already: this one is told so and ended.
     var isOverLimit = false
+    /// There were too many, and idle ones give way to it.
+    var isNewcomer = false
 
     private var input: Buffer?
     private var parser: HeadParser
     private var body = BodyReader()
-    /// Bytes of the body that count against the listener's.
-    private var held = 0
     private var expectsContinue = false
     /// Asked once: the answer's body depends on it.
     private(set) var isHEAD = false
@@ -33,18 +33,22 @@ final class Connection: Exchange, @unchecked Sendable {
     var answeredStatus: Int?
     var answeredBytes = 0
 
-    /// The address that the connection comes from, and the one that this exchange counts to.
-    private let peerRecord: AddressRecord
-    private var namedRecord: AddressRecord?
-    private(set) var source: AddressRecord
-    private(set) var proof: CallerProof?
+    /// Whom the connection and its present exchange count to.
+    private(set) var usage: ConnectionUsage
+    /// On the loop's clock: since when it has waited for the client, and from when on it takes no further request.
+    private(set) var idleSince: Int64
+    private let retiresAt: Int64
+    private var requests = 0
+    /// The answer said `Connection: close`, or had no end but that: no other request is served, whatever came since.
+    var closesAfterAnswer = false
 
-    init(stream: Stream, listener: Listener, peer: String, record: AddressRecord) {
+    init(stream: Stream, listener: Listener, peer: String, usage: ConnectionUsage, retiresAt: Int64) {
         self.stream = stream
         self.listener = listener
         self.peer = peer
-        peerRecord = record
-        source = record
+        self.usage = usage
+        self.retiresAt = retiresAt
+        idleSince = stream.loop.seconds
         parser = HeadParser(
             limits: listener.limits, rules: listener.settings.rules,
             transport: listener.tls == nil ? .plain : .tls)
@@ -62,7 +66,8 @@ final class Connection: Exchange, @unchecked Sendable {
             if let tls = listener.tls { try await stream.startTLS(tls, as: .server) }
             while try await receiveHead() {
                 await listener.handler.handle(self)
-                guard try await finishExchange() else { return }
+                let goesOn = try await finishExchange()
+                guard usage.endExchange(), goesOn else { return }
             }
         } catch {
             // The other side went away, or its time ran out with nothing to be said to it.
@@ -71,8 +76,7 @@ final class Connection: Exchange, @unchecked Sendable {
 
     private func end() {
         letGo()
-        if let namedRecord { listener.registry.addresses.release(namedRecord) }
-        listener.registry.addresses.release(peerRecord)
+        usage.end()
         if let input { loop.buffers.put(input) }
         if let output { loop.buffers.put(output) }
         (input, output) = (nil, nil)
@@ -80,17 +84,23 @@ final class Connection: Exchange, @unchecked Sendable {
         listener.didEnd(self)
     }
 
+    /// Whether it may give way to another: no request of it is being served. One that others gave way to is left the time to
+    /// ask, so that it does not end in the search that it caused.
+    var mayGiveWay: Bool { phase != .exchange && !(isNewcomer && requests == 0 && loop.seconds < idleSince + 2) }
+
     /// Reads the next head; false where the connection is to end, cleanly or with a refusal already sent.
     private func receiveHead() async throws(Stream.Failure) -> Bool {
         prepareForHead()
         if input == nil {
             guard !listener.isDraining else { return false }
-            if phase != .opening { stream.deadline = loop.seconds + Int64(deadlines.idle) }
+            if phase != .opening { stream.readDeadline = loop.seconds + Int64(deadlines.idle) }
             phase = .idle
+            idleSince = loop.seconds
             try await stream.untilInput()
         }
         phase = .head
-        stream.deadline = loop.seconds + Int64(deadlines.head)
+        stream.readDeadline = loop.seconds + Int64(deadlines.head)
+        if stream.mustWaitForTurn { try await stream.waitForTurn() }
         let buffer = takeInput()
         do throws(Refusal) {
             while true {
@@ -116,8 +126,7 @@ final class Connection: Exchange, @unchecked Sendable {
     }
 
     private func letGo() {
-        listener.letGo(held)
-        held = 0
+        usage.releaseHeld()
         if !request.body.isEmpty { request.body = [] }
     }
 
@@ -126,8 +135,7 @@ final class Connection: Exchange, @unchecked Sendable {
         answer = .none
         answeredStatus = nil
         answeredBytes = 0
-        proof = nil
-        source = peerRecord
+        closesAfterAnswer = false
         if let buffer = input, buffer.isEmpty {
             loop.buffers.put(buffer)
             input = nil
@@ -137,7 +145,10 @@ final class Connection: Exchange, @unchecked Sendable {
     private func begin(_ parsed: HeadParser.Parsed) {
         phase = .exchange
         request.transport = listener.tls == nil ? .plain : .tls
-        requestKeepsAlive = parsed.keepsAlive
+        requests += 1
+        usage.beginExchange()
+        requestKeepsAlive =
+            parsed.keepsAlive && requests < listener.limits.keepAliveRequests && loop.seconds < retiresAt
         expectsContinue = parsed.expectsContinue
         isHEAD = request.matches(request.method, "HEAD")
         body = BodyReader(request.framing, allowance: deadlines.body)
@@ -162,7 +173,7 @@ final class Connection: Exchange, @unchecked Sendable {
         default: return false
         }
         try await flush()
-        guard keepsAlive else {
+        guard !closesAfterAnswer, keepsAlive else {
             await linger()
             return false
         }
@@ -178,8 +189,8 @@ final class Connection: Exchange, @unchecked Sendable {
     /// it. So: end our side, then read what still comes, for two seconds at most.
     private func linger() async {
         stream.shutdownOutput()
-        guard !body.isAtEnd || body.isUnreadable else { return }
-        stream.deadline = loop.seconds + 3
+        guard !body.isAtEnd || input?.isEmpty == false || !stream.isQuiet() else { return }
+        stream.readDeadline = loop.seconds + 3
         let buffer = takeInput()
         do throws(Stream.Failure) {
             repeat { buffer.clear() } while try await stream.read(into: buffer) > 0
@@ -197,21 +208,14 @@ final class Connection: Exchange, @unchecked Sendable {
 
     // MARK: Who calls
 
-    /// A proxy's requests mostly come from another client each; the last one's record is kept for where they do not.
-    func attribute(to address: NetworkAddress) {
-        let subscriber = address.subscriber
-        if subscriber == peerRecord.address {
-            source = peerRecord
-        } else if let namedRecord, namedRecord.address == subscriber {
-            source = namedRecord
-        } else {
-            if let namedRecord { listener.registry.addresses.release(namedRecord) }
-            let record = listener.registry.addresses.acquire(subscriber, now: loop.seconds)
-            (source, namedRecord) = (record, record)
-        }
-    }
+    var source: AddressRecord { usage.source }
+    var overload: Refusal? { usage.overload }
 
-    func recordProof(_ proof: CallerProof) { self.proof = proof }
+    func attribute(to address: NetworkAddress) { usage.attribute(to: address, now: loop.seconds) }
+
+    func recordProof(_ proof: CallerProof) {
+        if !usage.recordProof(proof) { abandonKeepAlive() }
+    }
 
     // MARK: The request's body
 
@@ -228,7 +232,7 @@ final class Connection: Exchange, @unchecked Sendable {
                 let count = try body.take(from: buffer, into: target)
                 if count > 0 || body.isAtEnd { return count }
                 let before = loop.seconds
-                stream.deadline = before + Int64(body.allowance)
+                stream.readDeadline = before + Int64(body.allowance)
                 guard try await stream.read(into: buffer) > 0 else { throw Stream.Failure.closed }
                 body.didWait(seconds: loop.seconds - before)
             }
@@ -239,9 +243,9 @@ final class Connection: Exchange, @unchecked Sendable {
 
     func readWholeBody() async throws(Refusal) {
         let limit = listener.limits.heldBodyBytes
+        if let overload { throw overload }
         if case .length(let length) = request.framing {
             guard length <= limit else { throw Refusal(.tooLarge, "a body of this kind is limited to \(limit) bytes") }
-            request.body.reserveCapacity(min(length, Buffer.size))
         }
         let piece = loop.buffers.take()
         defer { loop.buffers.put(piece) }
@@ -249,10 +253,10 @@ final class Connection: Exchange, @unchecked Sendable {
             guard request.body.count + piece.count <= limit else {
                 throw Refusal(.tooLarge, "a body without a length is limited to \(limit) bytes")
             }
-            guard listener.hold(piece.count) else {
+            guard usage.hold(piece.count) else {
+                listener.registry.counters.add(.refusedBody)
                 throw Refusal(.unavailable, "too many bodies are being held", retryAfter: 1)
             }
-            held += piece.count
             request.body.append(contentsOf: piece.filled.assumingMemoryBound(to: UInt8.self))
             piece.clear()
         }

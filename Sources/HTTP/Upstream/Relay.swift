@@ -190,7 +190,7 @@ final class Relay: @unchecked Sendable {
             case .length(let length): .length(length)
             case .chunked, .untilClose: .chunked
             }
-        connection.begin(status: response.status, answerFraming) { output in
+        connection.begin(status: response.status, answerFraming, hasDate: response.hasDate) { output in
             response.writeFields(to: output)
             output.append(forwarding.addedToAnswer)
         }

@@ -18,6 +18,8 @@ struct Metrics: Sendable {
         let now = clock.now
         let use = replay.use(now: now)
         page.add("countersign_connections", .gauge, "Open client connections.", registry.current)
+        page.add("countersign_held_body_bytes", .gauge, "Bytes of request bodies that are held.", registry.heldBytes)
+        addEngineEvents(to: &page)
         page.add(
             "countersign_replay_entries", .gauge,
             "Requests that the replay table remembers, reckoned from a sample of it.", use.entries)
@@ -27,6 +29,28 @@ struct Metrics: Sendable {
         page.add("countersign_uptime_seconds", .gauge, "Seconds since the server began.", max(now - began, 0))
         page.add("process_start_time_seconds", .gauge, "When the server began, in Unix seconds.", began)
         return Array(page.text.utf8)
+    }
+
+    private func addEngineEvents(to page: inout Exposition) {
+        let counters = registry.counters
+        page.add(
+            "countersign_connections_refused_by_address_total", .counter,
+            "Connections that were closed because their address had as many as it may.",
+            counters.count(of: .refusedByAddress))
+        page.add(
+            "countersign_connections_evicted_idle_total", .counter, "Idle connections that gave way to new ones.",
+            counters.count(of: .evictedIdle))
+        page.add(
+            "countersign_turns_deferred_total", .counter,
+            "Times that a connection waited, because its address had used its share of a loop's turn.",
+            counters.count(of: .deferredTurn))
+        page.add(
+            "countersign_slow_readers_cut_total", .counter,
+            "Answers that were cut because their client took them too slowly.", counters.count(of: .cutSlowReader))
+        page.add(
+            "countersign_bodies_refused_total", .counter,
+            "Bodies that were not held, because their sender or all together held as much as they may.",
+            counters.count(of: .refusedBody))
     }
 
     private func addRequests(to page: inout Exposition) {

@@ -238,12 +238,57 @@ extension Setting {
             "limit-held-body", \.limits.heldBodyBytes, in: 0...(1 << 28),
             "bytes of a body that is verified before anything is forwarded"),
         number("limit-body", \.limits.bodyBytes, in: 0...(1 << 46), "bytes of a body that streams"),
+        number(
+            "limit-held-bytes", \.limits.heldBytes, in: 0...(1 << 40),
+            "bytes of such bodies at a time; callers without a session have half of it"),
+        number(
+            "limit-address-held-bytes", \.limits.addressHeldBytes, in: 0...(1 << 40),
+            "bytes of such bodies of one address's verified callers, at a time"),
+        number(
+            "limit-account-held-bytes", \.limits.accountHeldBytes, in: 0...(1 << 40),
+            "bytes of such bodies of one account, at a time"),
+        number(
+            "limit-unproven-bytes", \.limits.unprovenBytes, in: 0...(1 << 40),
+            "bytes of bodies that must be held before a signature can be verified, at a time"),
+        number(
+            "limit-address-unproven-bytes", \.limits.addressUnprovenBytes, in: 0...(1 << 40),
+            "bytes of such bodies of one address"),
         number("limit-connections", \.limits.connections, in: 1...1_000_000, "open client connections"),
+        Setting(
+            "limit-address-connections", "N",
+            "open connections of one address without a session (default: half of all, 16 to 1000)",
+            expected: "a whole number from 1 to 1000000",
+            set: { configuration, text in
+                wholeNumber(text, in: 1...1_000_000).map { configuration.limits.addressConnections = $0 }
+            },
+            show: { $0.limits.addressConnections.map { .integer(Int64($0)) } ?? .null }),
+        number(
+            "limit-account-connections", \.limits.accountConnections, in: 1...1_000_000,
+            "open connections of one account"
+        ),
+        number(
+            "limit-address-requests", \.limits.addressRequests, in: 1...1_000_000,
+            "requests in flight of one address without a session"),
+        number(
+            "limit-account-requests", \.limits.accountRequests, in: 1...1_000_000, "requests in flight of one account"),
+        number(
+            "limit-keepalive-requests", \.limits.keepAliveRequests, in: 1...1_000_000_000, "requests on one connection"),
+        number(
+            "limit-answer-rate", \.limits.answerRate, in: 1...(1 << 30),
+            "bytes a second that a client must take of an answer that waits for it"),
+        number(
+            "limit-answer-rate-window", \.limits.answerRateWindow, in: 1...3600, "seconds that this is averaged over"),
     ]
 
     static let deadlines: [Setting] = [
         number("deadline-head", \.deadlines.head, in: 1...3600, "seconds for a request's head"),
         number("deadline-idle", \.deadlines.idle, in: 1...86_400, "seconds between two requests"),
+        number(
+            "deadline-idle-unproven", \.deadlines.idleUnproven, in: 1...86_400,
+            "the same where no request was verified, while more than half of the connections are open"),
+        number(
+            "deadline-connection", \.deadlines.connectionAge, in: 1...604_800,
+            "seconds until a connection takes no further request"),
         number("deadline-body", \.deadlines.body, in: 1...86_400, "seconds for a body, and one more for each 32 KiB"),
         number("deadline-stall", \.deadlines.stall, in: 1...86_400, "seconds for a client to take some of an answer"),
         number("deadline-upstream-connect", \.deadlines.upstreamConnect, in: 1...3600, "seconds to reach the backend"),

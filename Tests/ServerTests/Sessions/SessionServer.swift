@@ -152,6 +152,7 @@ private final class HeldExchange: Exchange {
 
     let source = AddressRecord(address: .unknown)
     private(set) var proof: CallerProof?
+    let overload: Refusal? = nil
 
     init(_ request: Request, _ loop: EventLoop) {
         self.request = request
