@@ -14,7 +14,7 @@ enum ExitStatus: Int32, Sendable {
 /// The program: finds the command, runs it, and turns a ``Fault`` into one line and an exit status.
 enum Tool {
     static let commands: [Command] = [
-        .serve, .appAdd, .appList, .appPolicy, .releaseAdd, .releaseList, .releasePolicy, .releaseRotate,
+        .serve, .restart, .appAdd, .appList, .appPolicy, .releaseAdd, .releaseList, .releasePolicy, .releaseRotate,
         .releaseRetire, .releaseImpact,
         .accountAdd, .accountList, .accountLock, .accountUnlock, .accountRemove, .accountReset, .accountImport,
         .sessionList, .sessionRevoke,
@@ -22,7 +22,7 @@ enum Tool {
         .pinsKeygen, .pinsSign,
         .pinsShow, .pinsPublish, .profileAdd, .signUp, .logIn,
         .logOut, .status, .sessions, .password, .request, .sign,
-        .verify, .explain, .selfTest, .benchStore, .benchLogin, .bench, .lab, .version,
+        .verify, .explain, .selfTest, .benchStore, .benchReplay, .benchLogin, .bench, .lab, .version,
     ]
 
     static func run(_ arguments: [String], console: Console = Console(), environment: Environment = .process)

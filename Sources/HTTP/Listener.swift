@@ -25,8 +25,11 @@ package final class Listener: @unchecked Sendable {
     let loop: EventLoop
     let handler: any Handler
     private(set) var settings: Settings
+    /// No more than the request that is being answered, on each connection.
     private(set) var isDraining = false
-    private let descriptor: Int32
+    /// Connections without a request are ended.
+    private(set) var endsIdle = false
+    package let descriptor: Int32
     private var event: OpaquePointer?
     private var connections: [Connection] = []
     let registry: ConnectionRegistry
@@ -51,24 +54,48 @@ package final class Listener: @unchecked Sendable {
 
     /// Accepts from now on; on the loop, or before it starts.
     package func start() {
+        watch()
+        loop.counters = registry.counters
+        registry.register(self)
+        loop.onTick { [self] in tick() }
+    }
+
+    private func watch() {
         event = event_new(
             loop.base, descriptor, Int16(EV_READ | EV_PERSIST),
             { _, _, context in
                 Unmanaged<Listener>.fromOpaque(context.unsafelyUnwrapped).takeUnretainedValue().accept()
             }, Unmanaged.passUnretained(self).toOpaque())
         if let event { event_add(event, nil) }
-        loop.counters = registry.counters
-        registry.register(self)
-        loop.onTick { [self] in tick() }
+    }
+
+    /// Leaves new connections to another process that has the same socket. Each connection that there is gets one more answer,
+    /// which says that it is the last: a request may be on its way on any of them. On the loop.
+    package func stopAccepting() {
+        guard !isDraining else { return }
+        isDraining = true
+        unwatch()
+    }
+
+    /// Undoes ``stopAccepting()``. On the loop.
+    package func resumeAccepting() {
+        guard isDraining, !endsIdle else { return }
+        isDraining = false
+        watch()
+    }
+
+    private func unwatch() {
+        if let event { event_free(event) }
+        event = nil
     }
 
     /// Takes no new connection, lets requests in flight finish, and ends the idle. On the loop.
     package func drain() {
-        guard !isDraining else { return }
+        guard !endsIdle else { return }
         isDraining = true
         registry.unregister(self)
-        if let event { event_free(event) }
-        event = nil
+        endsIdle = true
+        unwatch()
         close(descriptor)
         for connection in connections where connection.phase == .idle { connection.stream.interruptReader() }
     }

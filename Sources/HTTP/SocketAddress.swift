@@ -54,6 +54,27 @@ package struct SocketAddress: Sendable, Equatable, CustomStringConvertible {
         return (descriptors, address.port)
     }
 
+    /// The port of a socket that listens already.
+    package static func port(of descriptor: Int32) -> Int {
+        var address = SocketAddress()
+        _ = address.withMutablePointer { getsockname(descriptor, $0, $1) }
+        return address.port
+    }
+
+    /// Whether a socket that listens already does so on this address; on any port, where this one's is 0.
+    package func isListened(by descriptor: Int32) -> Bool {
+        var address = SocketAddress()
+        guard address.withMutablePointer({ getsockname(descriptor, $0, $1) }) == 0 else { return false }
+        return address.network == network && address.family == family && (port == 0 || address.port == port)
+    }
+
+    /// One more listening socket on the address of one that was opened by ``listen(sockets:)``.
+    package static func listen(beside descriptor: Int32) throws(HTTPFault) -> Int32 {
+        var address = SocketAddress()
+        _ = address.withMutablePointer { getsockname(descriptor, $0, $1) }
+        return try address.bind(sharing: .yes, to: address)
+    }
+
     private enum Sharing { case yes, no }
 
     private func bind(sharing: Sharing, to address: SocketAddress) throws(HTTPFault) -> Int32 {

@@ -6,33 +6,50 @@ import Glibc
 
 /// The authority and gateway as one process.
 public enum Server {
+    /// How a server begins.
+    package enum Start: Sendable {
+        case alone
+        /// With the sockets and the state of the one that runs on the data folder, if one does.
+        case takingOver
+    }
+
     /// Milliseconds between two looks at the store for changes that no counter told of.
     private static let reconcileMilliseconds = 2_000
 
     /// Serves until told to stop; returns once drained. Call from the main thread, which takes the signals.
-    package static func run(_ configuration: Configuration, environment: [String: String]) throws(Fault) {
+    package static func run(
+        _ configuration: Configuration, start: Start = .alone, environment: [String: String]
+    ) throws(Fault) {
         Signals.block()
+        _ = ServerProgram.path
         let deployment = try configuration.openDeployment(absence: .makesOne, environment: environment)
         defer { deployment.store.close() }
-        let keys = try LiveKeys(deployment)
         let log = try EventLog(configuration.log, sampling: configuration.logSampling)
+        let handOver = HandOver()
+        var inheritance: Inheritance?
+        if case .takingOver = start { inheritance = try Inheritance.ask(deployment.folder, log: log) }
+        // Before anything is read: what the other process changes from here on, it tells of.
+        if inheritance != nil { handOver.begin() }
+        let keys = try LiveKeys(deployment)
         #if SABOTAGE
             try Sabotage.forgetReplays(deployment)
         #endif
-        let replays = try ReplayService(deployment, keys, log: log)
+        let replays = try ReplayService(deployment, keys, log: log, sharing: inheritance?.replay)
         let replay = replays.file
         let signing = try AnswerSigning(deployment)
         let readiness = Readiness()
         let storeReadiness = StoreReadiness(readiness)
         let writer = try GroupWriter(
             configuration.openStore(), note: { log?.note("store", $0) }, didFail: { storeReadiness.writerDidFail() })
-        let once = Once(deployment, writer, configuration.once)
+        let tellingWriter = SharedWriter(writer: writer, generation: deployment.generation, handOver: handOver)
+        let once = Once(deployment, writer, configuration.once, handOver: handOver)
         let meter = Meter()
         let assertionKeys = try AssertionKeys(deployment)
         let sessions = try SessionService(
-            deployment, keys, reader: configuration.openStore(), writer: writer, replay: replay, log: log)
+            deployment, keys, reader: configuration.openStore(), writer: tellingWriter, replay: replay, log: log)
         let accounts = try Accounts(
-            configuration.logins, deployment, sessions, writer: writer, replay: replay, log: log)
+            configuration.logins, deployment, sessions, writer: tellingWriter, replay: replay,
+            sharing: inheritance?.limits, handOver: handOver, log: log)
         let routes = RouteTable(
             prefix: configuration.prefix,
             Route.open(assertionKeys) + [.time(signedBy: signing.authority), .pins(PinShelf(deployment))]
@@ -41,7 +58,7 @@ public enum Server {
         let service = try Service(
             configuration, log: log, signing: signing, meter: meter, replay: replay,
             adminToken: deployment.folder.adminToken, assertionKeys: assertionKeys, once: once,
-            routes: routes, readiness: readiness
+            routes: routes, readiness: readiness, sockets: ListeningSockets(inheritance)
         ) { authorities in
             #if SABOTAGE
                 if Sabotage.isAnyOn { return Sabotage.gate(Authorities(authorities), keys, sessions.live, replay) }
@@ -58,16 +75,18 @@ public enum Server {
         try accounts.start()
         try service.start()
         announce(service)
+        let relations = ServerRelations(
+            handOver, service, replay, accounts.services.limits, sessions.live, readiness, log)
+        try relations.begin(in: deployment.folder, after: inheritance)
 
-        var isServing = true
-        while isServing {
-            switch Signals.next(milliseconds: reconcileMilliseconds) {
-            case .drain:
-                readiness.beginDraining()
-                isServing = false
+        var turn = Turn(milliseconds: reconcileMilliseconds)
+        while !relations.isOver(deadline: configuration.deadlines.drain) {
+            switch Signals.next(milliseconds: turn.patience(isShort: handOver.hasHandedOver)) {
+            case .drain: relations.endInOrder()
             case .reload: attempt(log, "reload") { () throws(Fault) in try service.reload() }
             case .none: break
             }
+            guard turn.isDue(isShort: handOver.hasHandedOver) else { continue }
             log?.closeSample(now: EventLoop.monotonicSeconds())
             once.expire()
             once.forget(at: SystemTime().now)
@@ -78,7 +97,9 @@ public enum Server {
             attempt(log, "sessions") { () throws(Fault) in try sessions.turn() }
             attempt(log, "replay") { () throws(Fault) in try replays.turn(at: SystemTime().now) }
         }
-        service.drain()
+        readiness.beginDraining()
+        if handOver.hasHandedOver { service.stop() } else { service.drain() }
+        relations.end()
         accounts.stop()
         writer.stop()
         meterWriter.stop()

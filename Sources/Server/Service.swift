@@ -4,10 +4,12 @@ import CountersignSeal
 import CountersignWire
 import Glibc
 
-/// The running server: its workers, and how they start, reload and drain.
-final class Service {
+/// The running server: its workers, and how they start, reload and drain. Safe to share once it has started: what changes then
+/// does so on the loops.
+final class Service: @unchecked Sendable {
     private let configuration: Configuration
     private let log: EventLog?
+    let sockets: ListeningSockets
     private let registry = ConnectionRegistry()
     private var workers: [Worker] = []
     /// The admin listener's own loop: it answers whatever strangers do to the others.
@@ -24,9 +26,12 @@ final class Service {
     init(
         _ configuration: Configuration, log: EventLog?, signing: AnswerSigning, meter: Meter, replay: ReplayFile,
         adminToken: String, assertionKeys: AssertionKeys, once: Once, routes: RouteTable, readiness: Readiness,
+        sockets: ListeningSockets,
         makeGate: (_ authorities: [String]) throws(Fault) -> Gate
     ) throws(Fault) {
-        let count = configuration.workers ?? max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
+        // As many as there are sockets that were taken over: nobody else accepts from those.
+        let count = max(
+            configuration.workers ?? max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))), sockets.listeners.count)
         var configuration = configuration
         let plan = DescriptorPlan(
             available: Descriptors.raiseLimit(), connections: configuration.limits.connections,
@@ -36,10 +41,11 @@ final class Service {
         if let warning = plan.warning { Service.warn(warning, log) }
         self.configuration = configuration
         self.log = log
+        self.sockets = sockets
         let tls = try Certificate.context(for: configuration)
         spkiPin = tls?.spkiPin
         do {
-            let (descriptors, port) = try Service.open(configuration.listen, sockets: count)
+            let (descriptors, port) = try sockets.open(configuration.listen, atLeast: count)
             self.port = port
             let authorities = Service.authorities(configuration, port: port)
             let target = try Service.upstream(configuration, workers: count)
@@ -68,7 +74,7 @@ final class Service {
                     let handler = gateway
                 #endif
                 let listener = Listener(
-                    descriptor: descriptors[index], loop: loop, settings: settings, registry: registry,
+                    descriptor: try descriptors[index].copy(), loop: loop, settings: settings, registry: registry,
                     handler: handler)
                 workers.append(Worker(loop: loop, listeners: [listener]))
             }
@@ -79,7 +85,7 @@ final class Service {
                     token: try AdminToken(at: adminToken), metrics: metrics, readiness: readiness)
                 let loop = try EventLoop()
                 administration = Worker(
-                    loop: loop, listeners: [try Service.admin(admin, loop, configuration, routes)])
+                    loop: loop, listeners: [try Service.admin(admin, sockets, loop, configuration, routes)])
                 probe = target.map { Service.probe($0, loop, configuration, readiness) }
             }
         } catch let fault as HTTPFault {
@@ -125,8 +131,32 @@ final class Service {
         if let upstream { upstream.replace(tls: try configuration.upstreamTLS()) }
     }
 
+    private var allWorkers: [Worker] { workers + (administration.map { [$0] } ?? []) }
+
+    var openConnections: Int { registry.current }
+
+    /// Leaves new connections to a successor; see ``Listener/stopAccepting()``. On any thread, once it has started, as the two
+    /// below.
+    func stopAccepting() { for worker in allWorkers { worker.stopAccepting() } }
+
+    /// Undoes ``stopAccepting()``.
+    func resumeAccepting() { for worker in allWorkers { worker.resumeAccepting() } }
+
+    /// Closes this process's listening sockets, and ends idle connections.
+    func closeListeners() {
+        sockets.close()
+        for worker in allWorkers { worker.drain() }
+    }
+
+    /// Ends the loops after a successor has taken over and the wait for requests in flight is over.
+    func stop() {
+        closeListeners()
+        for worker in allWorkers { worker.stop() }
+    }
+
     /// Stops accepting and waits for requests in flight, until the deadline or a second signal.
     func drain() {
+        sockets.close()
         for worker in workers { worker.drain() }
         let deadline = EventLoop.monotonicSeconds() + Int64(configuration.deadlines.drain)
         while registry.current > 0, EventLoop.monotonicSeconds() < deadline {
@@ -154,10 +184,6 @@ final class Service {
         return UpstreamProbe(target: target, loop: loop, deadlines: configuration.deadlines) { failure in
             if let failure { readiness.set(.upstream, detail: failure) } else { readiness.clear(.upstream) }
         }
-    }
-
-    private static func open(_ address: HostPort, sockets: Int) throws -> (descriptors: [Int32], port: Int) {
-        try SocketAddress.resolve(host: address.host, port: Int(address.port))[0].listen(sockets: sockets)
     }
 
     /// The listen address and `localhost`, at the port, unless the settings name others.
@@ -196,13 +222,14 @@ final class Service {
     }
 
     private static func admin(
-        _ address: HostPort, _ loop: EventLoop, _ configuration: Configuration, _ routes: AdminRoutes
+        _ address: HostPort, _ sockets: ListeningSockets, _ loop: EventLoop, _ configuration: Configuration,
+        _ routes: AdminRoutes
     ) throws -> Listener {
         var limits = Limits()
         limits.connections = Service.adminConnections
         limits.addressConnections = Service.adminConnections
         let settings = Listener.Settings(limits: limits, deadlines: configuration.deadlines, tls: nil)
-        let descriptor = try open(address, sockets: 1).descriptors[0]
+        let descriptor = try sockets.openAdmin(address).copy()
         return Listener(
             descriptor: descriptor, loop: loop, settings: settings, registry: ConnectionRegistry(), handler: routes)
     }

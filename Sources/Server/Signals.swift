@@ -5,6 +5,9 @@ import Glibc
 enum Signals {
     enum Event { case drain, reload, none }
 
+    /// Has the main thread look at what changed, from any other.
+    static func wake() { kill(getpid(), SIGUSR1) }
+
     /// Call before any thread is started: a thread inherits what is blocked.
     static func block() {
         var set = handled
@@ -30,7 +33,7 @@ enum Signals {
     private static var handled: sigset_t {
         var set = sigset_t()
         sigemptyset(&set)
-        for number in [SIGTERM, SIGINT, SIGHUP] { sigaddset(&set, number) }
+        for number in [SIGTERM, SIGINT, SIGHUP, SIGUSR1] { sigaddset(&set, number) }
         return set
     }
 

@@ -9,6 +9,14 @@ struct Worker {
         for listener in listeners { loop.perform { listener.drain() } }
     }
 
+    func stopAccepting() {
+        for listener in listeners { loop.perform { listener.stopAccepting() } }
+    }
+
+    func resumeAccepting() {
+        for listener in listeners { loop.perform { listener.resumeAccepting() } }
+    }
+
     /// Cuts what is left and ends the loop.
     func stop() {
         for listener in listeners { loop.perform { listener.abort() } }

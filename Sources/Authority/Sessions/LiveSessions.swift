@@ -144,6 +144,9 @@ package final class LiveSessions: SessionSource, @unchecked Sendable {
         shards.reduce((0, 0)) { ($0.0 + $1.count, $0.1 + $1.endedCount) }
     }
 
+    /// First uses of renewed keys that are not known to be in the store.
+    package var unsavedCount: Int { shards.reduce(0) { $0 + $1.unsaved.count } }
+
     /// Brings the first use of a renewed key to the store. What is not written is tried again by ``reconcile()``, which also
     /// finds the row once it is: here it is not known yet whether the disk has it.
     private func save(_ confirmation: SessionShard.Confirmation, of id: SessionID) {

@@ -28,13 +28,18 @@ extension Command {
             try run.console.print(configuration.shown.prettyText)
             return .success
         }
-        try Server.run(configuration, environment: run.environment.variables)
+        try Server.run(
+            configuration, start: run.arguments.has("takeover") ? .takingOver : .alone,
+            environment: run.environment.variables)
         return .success
     }
 
     private static var serveOptions: [Option] {
         let options: [Option] = [
             .value("config", "F", "settings as JSON with comments (COUNTERSIGN_CONFIG)"),
+            .flag(
+                "takeover", "take over from the server that runs on this data folder, without an outage; start as ever "
+                    + "where none does"),
             .flag("print-config", "print the settings that result, and stop"),
         ]
         #if SABOTAGE

@@ -92,7 +92,7 @@ final class Connection: Exchange, @unchecked Sendable {
     private func receiveHead() async throws(Stream.Failure) -> Bool {
         prepareForHead()
         if input == nil {
-            guard !listener.isDraining else { return false }
+            guard !listener.endsIdle else { return false }
             if phase != .opening { stream.readDeadline = loop.seconds + Int64(deadlines.idle) }
             phase = .idle
             idleSince = loop.seconds

@@ -31,6 +31,9 @@ final class Readiness: Sendable {
     /// Call when the process is told to stop, before its listeners close.
     func beginDraining() { set(.draining, detail: "the process was told to stop") }
 
+    /// Call when a successor died and this process serves in its place.
+    func serveAgain() { details.withValue { $0[.draining] = nil } }
+
     /// Empty when the process is ready.
     var reasons: [Reason] {
         let details = details.withValue { $0 }

@@ -16,8 +16,12 @@ final class Once: Sendable {
     private let writer: any StoreWriter
     private let bounds: IdempotencyBounds
     private let running = RunningRequests()
+    private let handOver: HandOver
 
-    init(_ deployment: Deployment, _ writer: any StoreWriter, _ settings: OnceSettings) {
+    init(
+        _ deployment: Deployment, _ writer: any StoreWriter, _ settings: OnceSettings, handOver: HandOver = HandOver()
+    ) {
+        self.handOver = handOver
         self.deployment = deployment
         self.writer = writer
         mostKept = settings.answerBytes
@@ -42,19 +46,29 @@ final class Once: Sendable {
     nonisolated(nonsending) func begin(_ request: IdempotentRequest) async throws(Refusal) -> Beginning {
         while true {
             switch await running.enter(request, at: EventLoop.monotonicSeconds()) {
-            case .ours: return try await mark(request)
+            case .ours:
+                let until = EventLoop.monotonicSeconds() + RunningRequests.patience
+                while true {
+                    if let beginning = try await mark(request, waitingUntil: until) { return beginning }
+                    await handOver.pause()
+                }
             case .ended(.answered(let answer)): return .again(answer)
             case .ended(.dropped): continue
             case .ended(.unknown): throw Once.unfinished
             case .otherRequest: throw Once.otherRequest
             case .runsOn:
-                throw Refusal(.unavailable, "Idempotency-Key: the request still runs", retryAfter: 5)
+                throw Once.runsOn
             }
         }
     }
 
-    /// Leaves ``running`` unless the request is ours.
-    private nonisolated(nonsending) func mark(_ request: IdempotentRequest) async throws(Refusal) -> Beginning {
+    /// Leaves ``running`` unless the request is ours. Nil where it may run in another process, which serves beside this one
+    /// during a restart: then it is to be called again.
+    private nonisolated(nonsending) func mark(
+        _ request: IdempotentRequest, waitingUntil: Int64
+    ) async throws(Refusal) -> Beginning? {
+        // Before the store is asked: an end of the other process in between is then found in the store.
+        let mayRunElsewhere = handOver.isShared
         // Where the store does not answer, whoever waits looks for himself.
         var ending = RunningRequests.Ending.dropped
         do throws(Refusal) {
@@ -65,6 +79,9 @@ final class Once: Sendable {
                 let answer = try opened(stored, to: request)
                 running.leave(request, .answered(answer))
                 return .again(answer)
+            case .unfinished where mayRunElsewhere:
+                guard EventLoop.monotonicSeconds() >= waitingUntil else { return nil }
+                throw Once.runsOn
             case .unfinished:
                 ending = .unknown
                 throw Once.unfinished
@@ -113,6 +130,7 @@ final class Once: Sendable {
         }
     }
 
+    private static let runsOn = Refusal(.unavailable, "Idempotency-Key: the request still runs", retryAfter: 5)
     private static let unfinished = Refusal(
         .unavailable,
         "Idempotency-Key: the request was begun before, and how it ended is not known; it is not sent again")

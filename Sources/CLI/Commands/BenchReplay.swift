@@ -1,0 +1,46 @@
+import CountersignGate
+import CountersignWire
+
+extension Command {
+    static let benchReplay = Command(
+        words: ["bench", "replay"], summary: "measure the replay table: how long an insertion takes while it grows",
+        options: [
+            .value("in", "DIR", "where to make the file that is measured; it is removed (the current folder)"),
+            .value("entries", "N", "how many entries to insert (4194304)"),
+            .value("callers", "N", "how many insert at once (1)"), .json,
+        ],
+        notes: """
+            The second line is the same into a table that does not grow: what is longer than a millisecond there is the machine's,
+            which gave the core to somebody else. 16777216 entries take a file of 1 GiB at most.
+            """
+    ) { (run) throws(Fault) in
+        let entries = try run.count("entries", among: 1_000...33_554_432, default: 1 << 22)
+        let callers = try run.count("callers", among: 1...64, default: 1)
+        let folder = try BenchFolder(in: run.arguments.value("in") ?? ".")
+        defer { folder.remove() }
+        let bench = ReplayBench(path: "\(folder.path)/replay", entries: entries, callers: callers)
+        let figures = try Waiting.run { () async throws(Fault) in try await bench.run() }
+        try run.print(.array(figures.map(\.json))) {
+            Table.text(
+                ["INSERTIONS", "NUMBER", "MEDIAN NS", "99.99 % NS", "LONGEST NS", "ABOVE 1 MS"],
+                figures.map {
+                    [
+                        $0.subject, String($0.insertions), String($0.median), String($0.almostAll),
+                        String($0.longest), String($0.aboveMillisecond),
+                    ]
+                })
+        }
+        return .success
+    }
+}
+
+extension ReplayBench.Figure {
+    fileprivate var json: JSONValue {
+        [
+            "subject": .string(subject), "insertions": .integer(Int64(insertions)),
+            "median_ns": .integer(Int64(median)), "p9999_ns": .integer(Int64(almostAll)),
+            "longest_ns": .integer(Int64(longest)), "above_1_ms": .integer(Int64(aboveMillisecond)),
+            "capacity": .integer(Int64(capacity)),
+        ]
+    }
+}

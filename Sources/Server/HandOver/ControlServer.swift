@@ -1,0 +1,199 @@
+import CountersignAuthority
+import CountersignGate
+import CountersignWire
+import Glibc
+import Synchronization
+
+/// Answers at the control socket, on a thread of its own: hands over to a successor, starts one, and tells who serves. One
+/// conversation at a time.
+///
+/// Safe to share: `isStopping` is an atomic; all else is touched by the thread alone once it runs.
+final class ControlServer: @unchecked Sendable {
+    /// What the conversation does to the server; safe to be called on any thread.
+    struct Operations: Sendable {
+        /// All that a successor needs, by the names that ``Inheritance`` knows.
+        var offers: @Sendable () throws(Fault) -> [(name: String, descriptor: FileDescriptor)]
+        /// Leaves new connections to the successor, and answers those that there are with `Connection: close`.
+        var stopAccepting: @Sendable () -> Void
+        var resumeAccepting: @Sendable () -> Void
+        /// Gives up the listening sockets: the successor has ended in order.
+        var closeListeners: @Sendable () -> Void
+        /// Has the main thread look at what changed.
+        var wake: @Sendable () -> Void
+        var note: @Sendable (String) -> Void
+    }
+
+    /// Milliseconds that a successor has to load everything.
+    private static let patience = 600_000
+    private static let tick = 100
+
+    private let folder: DataFolder
+    private let handOver: HandOver
+    private let operations: Operations
+    private let isStopping = Atomic(false)
+    private var socket: FileDescriptor
+    private var successor: pid_t?
+    private var thread: pthread_t?
+
+    /// Listens in the place of whoever did before.
+    init(_ folder: DataFolder, _ handOver: HandOver, _ operations: Operations) throws(Fault) {
+        (self.folder, self.handOver, self.operations) = (folder, handOver, operations)
+        socket = try ControlSocket.listen(in: folder)
+    }
+
+    func start() throws(Fault) { thread = try ControlThread.start { self.run() } }
+
+    /// Returns once the thread has ended.
+    func stop() {
+        isStopping.store(true, ordering: .releasing)
+        if let thread { pthread_join(thread, nil) }
+        thread = nil
+    }
+
+    private var mayGoOn: Bool { !isStopping.load(ordering: .acquiring) }
+
+    private func run() {
+        while mayGoOn {
+            reap()
+            handOver.tick()
+            var item = pollfd(fd: socket.number, events: Int16(POLLIN), revents: 0)
+            guard poll(&item, 1, Int32(ControlServer.tick)) > 0 else { continue }
+            let number = accept(socket.number, nil, nil)
+            guard number >= 0 else { continue }
+            _ = fcntl(number, F_SETFD, FD_CLOEXEC)
+            do throws(Fault) {
+                try serve(ControlConnection(FileDescriptor(owning: number)))
+            } catch {
+                operations.note(error.message)
+            }
+        }
+    }
+
+    private func serve(_ connection: ControlConnection) throws(Fault) {
+        switch try connection.receive(within: 5_000) {
+        case .message("take-over 1", _): try handOver(to: connection)
+        case .message("restart", _): try startSuccessor(for: connection)
+        case .message("who", _): try connection.send("serving \(getpid())")
+        case .message("look", _):
+            operations.wake()
+            try connection.send("ok")
+        case .message: try connection.send("failed this server does not know that message")
+        case .end, .nothing: break
+        }
+    }
+
+    // MARK: A successor
+
+    private func handOver(to connection: ControlConnection) throws(Fault) {
+        guard !handOver.isShared else { return try connection.send("busy") }
+        // From here on both may serve, as far as this one knows: what it changes, the other is told of.
+        handOver.begin()
+        defer { handOver.end() }
+        do throws(Fault) {
+            for offer in try operations.offers() { try connection.send(offer.name, offer.descriptor) }
+            try connection.send("end")
+        } catch {
+            try? connection.send("failed \(error.message)")
+            throw error
+        }
+        guard try accepts(connection) else {
+            return operations.note("the successor ended before it accepted connections; this server goes on")
+        }
+        handOver.hasHandedOver = true
+        operations.stopAccepting()
+        operations.wake()
+        try? connection.send("draining")
+        watch(connection)
+    }
+
+    /// Whether the successor accepts connections.
+    private func accepts(_ connection: ControlConnection) throws(Fault) -> Bool {
+        for _ in 0..<ControlServer.patience / ControlServer.tick where mayGoOn {
+            handOver.tick()
+            switch try connection.receive(within: ControlServer.tick) {
+            case .message("accepting", _): return true
+            case .message, .end: return false
+            case .nothing: break
+            }
+        }
+        return false
+    }
+
+    /// Until this server has ended, or the successor has.
+    private func watch(_ connection: ControlConnection) {
+        var endsInOrder = false
+        while mayGoOn {
+            handOver.tick()
+            reap()
+            switch (try? connection.receive(within: ControlServer.tick)) ?? .end {
+            case .nothing: break
+            case .message("bye", _):
+                endsInOrder = true
+                operations.closeListeners()
+            case .message: break
+            case .end:
+                guard !endsInOrder, mayGoOn else { return }
+                return takeBack()
+            }
+        }
+    }
+
+    /// The successor died while this server still has the listening sockets: it serves again.
+    private func takeBack() {
+        handOver.hasHandedOver = false
+        operations.resumeAccepting()
+        do throws(Fault) {
+            socket = try ControlSocket.listen(in: folder)
+        } catch {
+            operations.note(error.message)
+        }
+        operations.note("the successor died; this server accepts connections again")
+        operations.wake()
+    }
+
+    // MARK: Starting one
+
+    private func startSuccessor(for connection: ControlConnection) throws(Fault) {
+        guard !handOver.isShared, successor == nil else {
+            return try connection.send("failed another restart is under way")
+        }
+        do throws(Fault) {
+            let child = try ServerProgram.startSuccessor()
+            successor = child
+            try connection.send("started \(child)")
+        } catch {
+            try connection.send("failed \(error.message)")
+        }
+    }
+
+    private func reap() {
+        guard let child = successor else { return }
+        var status: Int32 = 0
+        if waitpid(child, &status, WNOHANG) == child { successor = nil }
+    }
+}
+
+/// A thread for a conversation.
+enum ControlThread {
+    private final class Body: Sendable {
+        let run: @Sendable () -> Void
+        init(_ run: @escaping @Sendable () -> Void) { self.run = run }
+    }
+
+    static func start(_ run: @escaping @Sendable () -> Void) throws(Fault) -> pthread_t {
+        var thread = pthread_t()
+        let body = Unmanaged.passRetained(Body(run))
+        let failure = pthread_create(
+            &thread, nil,
+            { context in
+                guard let context else { return nil }
+                Unmanaged<Body>.fromOpaque(context).takeRetainedValue().run()
+                return nil
+            }, body.toOpaque())
+        guard failure == 0 else {
+            body.release()
+            throw Fault.system("cannot start a thread", failure)
+        }
+        return thread
+    }
+}
