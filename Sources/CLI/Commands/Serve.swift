@@ -38,7 +38,8 @@ extension Command {
         let options: [Option] = [
             .value("config", "F", "settings as JSON with comments (COUNTERSIGN_CONFIG)"),
             .flag(
-                "takeover", "take over from the server that runs on this data folder, without an outage; start as ever "
+                "takeover",
+                "take over from the server that runs on this data folder, without an outage; start as ever "
                     + "where none does"),
             .flag("print-config", "print the settings that result, and stop"),
         ]

@@ -173,15 +173,19 @@ final class Connection: Exchange, @unchecked Sendable {
         default: return false
         }
         try await flush()
-        guard !closesAfterAnswer, keepsAlive else {
+        guard !closesAfterAnswer, mayGoOn else {
             await linger()
             return false
         }
         return true
     }
 
-    /// Whether another request may follow on this connection.
-    var keepsAlive: Bool { requestKeepsAlive && body.isAtEnd && !listener.isDraining }
+    /// Whether the answer that begins now may leave the connection open.
+    var keepsAlive: Bool { mayGoOn && !listener.isDraining }
+
+    /// Whether another request can follow on this connection. One that was told so gets its next answer, though the
+    /// listener has stopped accepting meanwhile.
+    private var mayGoOn: Bool { requestKeepsAlive && body.isAtEnd && !listener.endsIdle }
 
     func abandonKeepAlive() { requestKeepsAlive = false }
 
