@@ -99,9 +99,10 @@ public enum Server {
         }
         readiness.beginDraining()
         if handOver.hasHandedOver { service.stop() } else { service.drain() }
-        relations.end()
         accounts.stop()
         writer.stop()
+        // Only now is all that this process did in the store, where a successor looks once this end of their connection closes.
+        relations.end()
         meterWriter.stop()
         log?.stop()
     }

@@ -1,4 +1,5 @@
 import CountersignAuthority
+import CountersignGate
 import CountersignSeal
 import CountersignWire
 import Testing
@@ -40,6 +41,19 @@ import Testing
         #expect(limits.start(app: app, account: bob, from: .knownDevice([1]), at: now) == .retry(after: 30))
         // And its attempts are not the strangers'.
         #expect(limits.start(app: app, account: bob, from: try stranger(4), at: now + 60_000).isAllowed)
+    }
+
+    @Test("a process that takes over counts on, and both count together")
+    func sharing() throws {
+        let first = LoginLimits(rules())
+        #expect(first.start(app: app, account: bob, from: try stranger(1), at: now).isAllowed)
+        let second = try LoginLimits(rules(), sharing: #require(first.sharing))
+        #expect(second.start(app: app, account: bob, from: try stranger(2), at: now).isAllowed)
+        #expect(first.start(app: app, account: bob, from: try stranger(3), at: now).isAllowed)
+        #expect(second.start(app: app, account: bob, from: try stranger(4), at: now) == .retry(after: 60))
+        var others = rules()
+        others.capacity *= 4
+        #expect(throws: Fault.self) { _ = try LoginLimits(others, sharing: #require(first.sharing)) }
     }
 
     @Test("an address tries so many accounts")

@@ -57,6 +57,7 @@ extension Invocation {
 
     /// By a running server, or else here.
     fileprivate func carryOut(_ confirmation: ReplayConfirmation, of deployment: Deployment) throws(Fault) {
+        Restart(deployment.folder).wake()
         for _ in 0..<100 {
             if try replayStatus().confirmation >= confirmation.number { return }
             do throws(Fault) {

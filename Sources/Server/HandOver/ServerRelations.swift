@@ -41,9 +41,14 @@ final class ServerRelations {
     /// Once this server accepts connections: the predecessor leaves them to it, and the control socket is this one's.
     func begin(in folder: DataFolder, after inheritance: Inheritance?) throws(Fault) {
         inheritance?.confirm()
-        let control = try ControlServer(folder, handOver, operations())
-        try control.start()
-        self.control = control
+        do throws(Fault) {
+            let control = try ControlServer(folder, handOver, operations())
+            try control.start()
+            self.control = control
+        } catch {
+            // A full disk, say. It serves all the same.
+            log?.note("restart", "no control socket, so no restart without an outage: \(error.message)")
+        }
         guard let inheritance else { return }
         predecessor = inheritance.connection
         try watch.start(inheritance.connection, handOver)
