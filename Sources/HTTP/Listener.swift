@@ -13,6 +13,8 @@ package final class Listener: @unchecked Sendable {
         package var rules: HeadRules
         /// Whose connections carry many clients, and count to no address.
         package var isTrustedProxy: @Sendable (NetworkAddress) -> Bool = { _ in false }
+        /// Whether those begin their connections with a PROXY header.
+        package var proxyProtocol = ProxyProtocol.off
 
         package init(limits: Limits, deadlines: Deadlines, tls: TLSContext?, rules: HeadRules = HeadRules()) {
             self.limits = limits
@@ -124,17 +126,11 @@ package final class Listener: @unchecked Sendable {
     }
 
     private func admit(_ client: Int32, from address: SocketAddress) {
-        let network = address.network
-        let record = registry.addresses.acquire(network, now: loop.seconds)
-        let isExempt = settings.isTrustedProxy(network)
-        guard isExempt || record.usage.reserve(1, of: .connections, limit: limits.effectiveAddressConnections) else {
-            // Cheaper than any answer: under TLS there would be a handshake first.
-            registry.counters.add(.refusedByAddress)
-            registry.addresses.release(record)
+        // Cheaper than any answer: under TLS there would be a handshake first.
+        guard let usage = usage(of: address.network) else {
             close(client)
             return
         }
-        let usage = ConnectionUsage(registry: registry, limits: limits, peer: record, isExempt: isExempt)
         switch registry.add(limit: limits.connections) {
         case .within: open(client, from: address, usage)
         case .over:
@@ -160,11 +156,24 @@ package final class Listener: @unchecked Sendable {
         opened &+= 1
         let connection = Connection(
             stream: stream, listener: self, peer: address.description, usage: usage, retiresAt: retirement)
+        connection.expectsProxyHeader = settings.proxyProtocol == .require && usage.isExempt
         connection.index = connections.count
         connections.append(connection)
         // Detached: an inheriting task would run on the main actor, and never start.
         Task.detached(executorPreference: loop) { await connection.serve() }
         return connection
+    }
+
+    /// Counts one more connection to `client`; nil where it has as many as it may. Trusted proxies may have any number.
+    func usage(of client: NetworkAddress) -> ConnectionUsage? {
+        let record = registry.addresses.acquire(client, now: loop.seconds)
+        let isExempt = settings.isTrustedProxy(client)
+        guard isExempt || record.usage.reserve(1, of: .connections, limit: limits.effectiveAddressConnections) else {
+            registry.counters.add(.refusedByAddress)
+            registry.addresses.release(record)
+            return nil
+        }
+        return ConnectionUsage(registry: registry, limits: limits, peer: record, isExempt: isExempt)
     }
 
     /// When a connection that is opened now takes its last request. Spread by a multiplicative hash of its number.

@@ -102,6 +102,12 @@ final class Stream: @unchecked Sendable {
 
     // MARK: Turns
 
+    /// Counts the stream's work to another address from now on.
+    func replaceShare(_ address: NetworkAddress) {
+        if let share { loop.releaseShare(share) }
+        share = loop.acquireShare(of: address)
+    }
+
     /// Whether the address of this stream has had its part of the loop's turn. Call ``waitForTurn()`` then.
     var mustWaitForTurn: Bool {
         guard let share else { return false }

@@ -55,6 +55,7 @@ final class Service: @unchecked Sendable {
             var settings = Listener.Settings(
                 limits: configuration.limits, deadlines: configuration.deadlines, tls: tls, rules: rules)
             let proxies = TrustedProxies(configuration.trustedProxies)
+            settings.proxyProtocol = configuration.proxyProtocol
             settings.isTrustedProxy = { proxies.isTrusted(peer: $0.text) }
             for index in 0..<count {
                 let loop = try EventLoop()

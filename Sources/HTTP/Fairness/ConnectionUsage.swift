@@ -9,7 +9,7 @@ struct ConnectionUsage {
     private let registry: ConnectionRegistry
     private let limits: Limits
     private let peer: AddressRecord
-    private let isExempt: Bool
+    let isExempt: Bool
     /// The address that the present exchange counts to, and the last one that a proxy named.
     private(set) var source: AddressRecord
     private var named: AddressRecord?

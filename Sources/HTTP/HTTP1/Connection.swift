@@ -8,13 +8,15 @@ final class Connection: Exchange, @unchecked Sendable {
 
     let stream: Stream
     let listener: Listener
-    let peer: String
+    private(set) var peer: String
     var request = Request()
     /// Where it stands in its listener's table.
     var index = 0
     private(set) var phase = Phase.opening
     /// There are too many connections already: this one is told so and ended.
     var isOverLimit = false
+    /// It begins with a PROXY header, before TLS.
+    var expectsProxyHeader = false
     /// There were too many, and idle ones give way to it.
     var isNewcomer = false
 
@@ -63,6 +65,7 @@ final class Connection: Exchange, @unchecked Sendable {
         defer { end() }
         stream.deadline = loop.seconds + Int64(deadlines.head)
         do throws(Stream.Failure) {
+            guard try await receiveProxyHeader() else { return }
             if let tls = listener.tls { try await stream.startTLS(tls, as: .server) }
             while try await receiveHead() {
                 await listener.handler.handle(self)
@@ -71,6 +74,26 @@ final class Connection: Exchange, @unchecked Sendable {
             }
         } catch {
             // The other side went away, or its time ran out with nothing to be said to it.
+        }
+    }
+
+    /// Takes the client that a trusted proxy names for the peer; false where the connection is to end, because the header cannot be
+    /// read or that client has as many connections as it may. Neither is answered: the other side may not speak HTTP yet.
+    private func receiveProxyHeader() async throws(Stream.Failure) -> Bool {
+        guard expectsProxyHeader else { return true }
+        switch try await stream.receiveProxyHeader() {
+        case .success(let header):
+            guard let client = header.client else { return true }
+            guard let usage = listener.usage(of: client) else { return false }
+            self.usage.end()
+            self.usage = usage
+            stream.replaceShare(usage.source.address)
+            peer = client.isIPv6 ? "[\(client.text)]:\(header.port)" : "\(client.text):\(header.port)"
+            return true
+        case .failure(let refusal):
+            answer = .aborted
+            await listener.handler.refuse(refusal, self)
+            return false
         }
     }
 

@@ -2,11 +2,11 @@ import CountersignWire
 import Glibc
 
 /// Whether connections begin with a PROXY header.
-package enum ProxyProtocol: Sendable {
+public enum ProxyProtocol: String, Sendable {
     /// None does; one that comes is no request.
     case off
     /// Those of trusted proxies must. Everybody else's must not: whoever could send one could choose an address.
-    case required(isTrusted: @Sendable (NetworkAddress) -> Bool)
+    case require
 }
 
 extension Stream {

@@ -27,6 +27,8 @@ public struct Configuration: Sendable, Equatable {
     public var trustedProxies: [AddressRange] = []
     /// Fields that only a proxy may say, and that callers may send to the backend all the same. Lower-case.
     public var forwardedCallerFields: Set<String> = []
+    /// Whether their connections begin with a PROXY header.
+    public var proxyProtocol = ProxyProtocol.off
     /// Event loops; nil for one a core.
     public var workers: Int?
     /// The path under which the authority's own routes stand.

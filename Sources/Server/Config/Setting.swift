@@ -169,6 +169,12 @@ extension Setting {
                 $0.trustedProxies.isEmpty ? .null : .string($0.trustedProxies.map(\.description).joined(separator: ","))
             }),
         Setting(
+            "proxy-protocol", "RULE",
+            "whether connections of trusted proxies begin with a PROXY header (version 1 or 2): `off`, or `require`",
+            expected: "off or require",
+            set: { configuration, text in ProxyProtocol(rawValue: text).map { configuration.proxyProtocol = $0 } },
+            show: { .string($0.proxyProtocol.rawValue) }),
+        Setting(
             "underscore-fields", "RULE",
             "request fields with an underscore in their names: `drop` them, `keep` them or `refuse` the request",
             expected: "drop, keep or refuse",
