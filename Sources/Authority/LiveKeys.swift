@@ -16,6 +16,8 @@ package final class LiveKeys: KeySource, @unchecked Sendable {
         var longestWindow: Int
         /// The longest, in seconds, that any presigned URL may live.
         var longestLifetime: Int
+        /// Where requests may be signed inside a form body.
+        var signedForms: SignedForms
         var generation: UInt64
         var revision: Int64
     }
@@ -51,6 +53,14 @@ package final class LiveKeys: KeySource, @unchecked Sendable {
         if isCurrent { return policy }
         try reload { $0.generation != self.deployment.generation.current }
         return lock.read { snapshot.policies[app] }
+    }
+
+    package func allowsSignedForms(at host: Span<UInt8>) throws(Fault) -> Bool {
+        let generation = deployment.generation.current
+        if lock.read({ snapshot.generation != generation }) {
+            try reload { $0.generation != self.deployment.generation.current }
+        }
+        return lock.read { snapshot.signedForms }.isAllowed(at: host)
     }
 
     package var apps: [AppName] { lock.read { Array(snapshot.policies.keys) } }
@@ -109,11 +119,13 @@ package final class LiveKeys: KeySource, @unchecked Sendable {
         var apps: [AppName: (app: App, policy: Policy)] = [:]
         var longestWindow = 0
         var longestLifetime = 0
+        var signedForms = SignedForms()
         for app in stored.apps {
             let policy = try app.policy()
             apps[app.name] = (app, policy)
             longestWindow = max(longestWindow, policy.longestWindow)
             longestLifetime = max(longestLifetime, policy.longestLifetime)
+            signedForms.add(policy)
         }
         var keys: [KeyID: ReleaseKey] = [:]
         keys.reserveCapacity(stored.releases.count)
@@ -124,6 +136,7 @@ package final class LiveKeys: KeySource, @unchecked Sendable {
             let policy = release.settings.isEmpty ? owner.policy : try owner.app.policy(for: release)
             longestWindow = max(longestWindow, policy.longestWindow)
             longestLifetime = max(longestLifetime, policy.longestLifetime)
+            signedForms.add(policy)
             keys[release.id] = ReleaseKey(
                 id: release.id, app: release.app.description, platform: release.platform.description,
                 version: release.version.description, scheme: release.scheme, policy: policy,
@@ -132,7 +145,7 @@ package final class LiveKeys: KeySource, @unchecked Sendable {
         }
         return Snapshot(
             keys: keys, policies: apps.mapValues(\.policy), longestWindow: longestWindow,
-            longestLifetime: longestLifetime, generation: generation,
+            longestLifetime: longestLifetime, signedForms: signedForms, generation: generation,
             revision: stored.revision)
     }
 }

@@ -18,7 +18,8 @@ package struct Caller: Sendable {
     /// What a body that streams must turn out to be. A body that was held has been checked.
     package let body: BodyExpectation
 
-    init(_ fresh: consuming Fresh) {
+    init(_ proof: consuming CompleteProof) {
+        let fresh = proof.fresh
         release = fresh.release
         session = fresh.session
         edition = fresh.edition

@@ -9,8 +9,8 @@ package struct Fresh: ~Copyable, Sendable {
     let edition: ReleaseKey.Edition
     /// Whole Unix seconds; nil where the scheme does not sign a time.
     let created: Int64?
-    /// When it was checked.
-    let now: Int64
+    /// When it was checked; once the body is there, when that was.
+    var now: Int64
     let replayKey: Claim.ReplayKey?
     let coveredFields: FieldSet
     let body: BodyExpectation

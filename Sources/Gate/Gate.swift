@@ -8,93 +8,163 @@ package final class Gate: Sendable {
     let authorities: Authorities
     let schemes: Registry
     let keys: KeyRing
+    let clock: any TimeSource
     private let replay: any ReplayGuard
-    private let clock: any TimeSource
     private let verify: Verify
     private let freshness = Freshness()
+    private let bodyCheck = BodyCheck()
     private let releases = Releases()
     private let bearers: Bearers
     private let sessions: Sessions
     private let devices: DeviceSignatures
-    let workspaces = WorkspacePool()
+    private let preview: Preview
+    private let workspaces = Pool(most: 64) { WorkspaceLease() }
+    private let judgements = Pool(most: 64) { Judgement() }
 
+    /// `failures` is shared by all gates of a process.
     package init(
         authorities: Authorities, schemes: Registry = .standard, keys: any KeySource,
-        sessions: any SessionSource = NoSessions(), replay: any ReplayGuard, clock: any TimeSource
+        sessions: any SessionSource = NoSessions(), replay: any ReplayGuard,
+        failures: PublicKeyFailures = PublicKeyFailures(), clock: any TimeSource
     ) {
         self.authorities = authorities
         self.schemes = schemes
         self.keys = KeyRing(keys, sessions)
         self.bearers = Bearers(sessions)
         self.sessions = Sessions(sessions)
-        devices = DeviceSignatures(sessions)
+        devices = DeviceSignatures(sessions, failures)
         self.replay = replay
+        preview = Preview(replay: replay, freshness: freshness, releases: releases)
         self.clock = clock
-        self.verify = Verify(schemes)
+        self.verify = Verify(schemes, failures)
+    }
+
+    /// A judgement of a request that nobody has looked at; ``end(_:)`` takes it back.
+    package func begin() -> Judgement { judgements.take() }
+
+    package func end(_ judgement: Judgement) {
+        judgement.reset()
+        judgements.put(back: judgement)
+    }
+
+    /// Judges from the head what can be judged without the body that is awaited, so that a refusal reads none of it. What
+    /// it finds is in `judgement`. `network` is where the client calls from, as bytes, and is seldom asked for; `effect`
+    /// nil goes by the method.
+    nonisolated(nonsending) package func judgeHead(
+        of request: Request, _ judgement: Judgement, from network: () -> [UInt8] = { [] },
+        for destination: Destination = .backend, as effect: Releases.Effect? = nil
+    ) async throws(Refusal) {
+        let work = workspaces.take()
+        defer { workspaces.put(back: work) }
+        do throws(Refusal) {
+            try await prove(request, judgement, from: network, as: effect, work)
+            try await preview.check(request, judgement, from: network, to: destination, as: effect, at: clock.now)
+        } catch {
+            judgement.refusal = error
+            throw error
+        }
+        // What form-md5 read lies in the workspace, which others use while the body comes.
+        if judgement.claim?.scheme == .formMD5 { judgement.fresh = nil }
     }
 
     /// Who is calling, once the request has proved it; otherwise why not. A caller whose `body` is not settled must be
-    /// streamed through a ``BodyDigest``. `network` is where the client calls from, as bytes, and is seldom asked
-    /// for; `effect` nil goes by the method.
+    /// streamed through a ``BodyDigest``. Goes on from what ``judgeHead(of:_:from:for:as:)`` found, where that was asked.
+    nonisolated(nonsending) package func judge(
+        _ request: Request, _ judgement: Judgement, from network: () -> [UInt8] = { [] },
+        for destination: Destination = .backend, as effect: Releases.Effect? = nil
+    ) async throws(Refusal) -> Caller {
+        let work = workspaces.take()
+        defer { workspaces.put(back: work) }
+        do throws(Refusal) {
+            if judgement.fresh == nil { try await prove(request, judgement, from: network, as: effect, work) }
+            return try await admit(request, judgement, from: network, to: destination, work)
+        } catch {
+            judgement.refusal = error
+            throw error
+        }
+    }
+
+    /// Finds out who says that he calls, for answers to requests that may come from anybody: nothing is refused, and no
+    /// replay is looked for.
+    nonisolated(nonsending) package func recognise(_ request: Request, _ judgement: Judgement) async {
+        let work = workspaces.take()
+        defer { workspaces.put(back: work) }
+        try? await prove(request, judgement, from: { [] }, as: .reads, work)
+        judgement.fresh = nil
+    }
+
+    /// The first stage: whose request it is, by its signature.
+    nonisolated(nonsending) private func prove(
+        _ request: Request, _ judgement: Judgement, from network: () -> [UInt8], as effect: Releases.Effect?,
+        _ work: WorkspaceLease
+    ) async throws(Refusal) {
+        let traces = try judgement.look(for: schemes, in: request, keys)
+        try authorities.check(request)
+        judgement.step = .claim
+        // Exactly one scheme may claim it; none does from the head where the signature can only be in the body.
+        guard var claim = try schemes.claim(in: request, traces: traces, &work.space) else { return }
+        judgement.step = .key
+        var key = try await keys.key(for: claim)  // unknown ids take the same time
+        judgement.note(claim, key)
+        if let label = try key.otherLabel(than: claim, in: request) {  // of several signatures, a policy may choose
+            claim = try schemes.claim(in: request, labelled: label, claim.scheme, &work.space)
+            key = try await keys.key(for: claim, ofAppOf: key)
+            judgement.note(claim, key)
+        }
+        if claim.base == .awaitedBody { return }
+        let proof = try verify(
+            request, claim: claim, candidate: key, noting: judgement, from: network, at: clock.now, &work.space)
+        judgement.step = .freshness
+        let fresh = try freshness.check(proof, at: clock.now)
+        judgement.step = .release
+        judgement.update = try releases.check(
+            fresh.release, in: fresh.session, effect ?? (request.isSafe ? .reads : .changes), from: network,
+            at: clock.now)
+        judgement.fresh = consume fresh
+    }
+
+    /// The second stage: whether this request may pass, now that the body is there or streams.
+    nonisolated(nonsending) private func admit(
+        _ request: Request, _ judgement: Judgement, from network: () -> [UInt8], to destination: Destination,
+        _ work: WorkspaceLease
+    ) async throws(Refusal) -> Caller {
+        guard let fresh = judgement.fresh.take(), let claim = judgement.claim else { throw Refusal(.unsigned) }
+        judgement.step = .body
+        try judgement.lookAgain(for: schemes, in: request)  // no signs of a second scheme
+        let proof = try bodyCheck(request, fresh, at: clock.now)
+        judgement.step = .replay
+        var caller = try await replay.admit(proof)  // one atomic insert, after the signature
+        caller.update = judgement.update
+        judgement.step = .session
+        if destination != .login { caller = try await bearers.identify(caller, sending: request, claim, work) }
+        caller = try await sessions.resume(caller, sending: request, to: destination, at: clock.now)
+        judgement.step = .device
+        if destination == .backend {
+            try await devices.check(caller, sending: request, signed: claim.label, from: network, at: clock.now, work)
+        }
+        judgement.step = .end
+        return caller
+    }
+
+    /// The same for a request whose body is there, or streams.
     nonisolated(nonsending) package func judge(
         _ request: Request, from network: () -> [UInt8] = { [] }, for destination: Destination = .backend,
         as effect: Releases.Effect? = nil
     ) async throws(Refusal) -> Caller {
-        let work = workspaces.take()
-        defer { workspaces.put(back: work) }
-
-        try authorities.check(request)
-        var claim = try schemes.claim(in: request, &work.space)  // exactly one scheme may claim it
-        var key = try await keys.key(for: claim)  // unknown ids take the same time
-        if let label = try key.otherLabel(than: claim, in: request) {  // of several signatures, a policy may choose
-            claim = try schemes.claim(in: request, labelled: label, claim.scheme, &work.space)
-            key = try await keys.key(for: claim, ofAppOf: key)
-        }
-        let proof = try verify(request, claim, key, &work.space)  // ~Copyable; only Verify can make one
-        let fresh = try freshness.check(proof, at: clock.now)
-        var caller = try await replay.admit(fresh)  // one atomic insert, after the signature
-        caller.update = try releases.check(
-            caller, effect ?? (request.isSafe ? .reads : .changes), from: network, at: clock.now)
-        if destination != .login { caller = try await bearers.identify(caller, sending: request, claim, work) }
-        caller = try await sessions.resume(caller, sending: request, to: destination, at: clock.now)
-        if destination == .backend { try await devices.check(caller, sending: request, signed: claim.label, work) }
-        return caller
+        let judgement = begin()
+        defer { end(judgement) }
+        return try await judge(request, judgement, from: network, for: destination, as: effect)
     }
 
-    /// Why a request was refused, where the app of the release that it names wants its callers told (policy `debug`);
-    /// nil for all others, for whom none of this work is done.
-    nonisolated(nonsending) package func explanation(
-        of refusal: Refusal, for request: Request, _ standing: Standing
-    ) async -> Explanation? {
-        var release = standing.release
-        if release == nil { release = await self.release(nearlyNamedBy: request, standing) }
-        guard let release, release.policy.detail == .exact else { return nil }
-        var question = Explanation.Question(
-            scheme: release.scheme, keyID: release.id, key: release.key, at: clock.now, policy: release.policy)
-        question.nextKey = release.nextKey
-        question.refusal = refusal
-        question.time = .atMost(50_000_000)
-        question.others = await keys.siblings(of: release).map(KnownKey.init(of:))
-        if let (session, key) = standing.session {
-            question.ask(about: session, standing.keyID, key, callingFrom: release)
-        }
-        let explanation = Explanation(of: request, question, schemes: schemes)
-        // A key id that only looks like one of ours is nobody's, unless the signature says otherwise.
-        return refusal.code == .unknownKey && explanation.cause == nil ? nil : explanation
+    /// What becomes of a whole request, accepted or not.
+    nonisolated(nonsending) package func judgement(
+        of request: Request, for destination: Destination = .backend
+    ) async -> Judgement {
+        let judgement = begin()
+        _ = try? await judge(request, judgement, for: destination)
+        return judgement
     }
 
-    /// The release of a key id that is found although the claim around it cannot be read; for a session that names no
-    /// release, one of those that it could name.
-    nonisolated(nonsending) private func release(
-        nearlyNamedBy request: Request, _ standing: Standing
-    ) async -> ReleaseKey? {
-        if let (session, _) = standing.session { return await keys.release(fitFor: session) }
-        for (scheme, id) in SentPlace.keyIDs(in: request, schemes) {
-            if let release = try? await keys.release(of: id), release.scheme == scheme { return release }
-        }
-        return nil
-    }
-
-    /// How to answer this request, whatever becomes of it.
-    package func dialect(for request: Request) -> AnswerDialect { schemes.dialect(for: request) }
+    /// For what is answered without a signature: refuses what was sent to another host.
+    package func checkAuthority(of request: Request) throws(Refusal) { try authorities.check(request) }
 }

@@ -43,6 +43,17 @@ package struct KeyRing: Sendable {
         return release
     }
 
+    /// Whether the request's form body, where it has one, may bear a signature.
+    func formBodies(of request: Request) throws(Refusal) -> ParameterNames.FormBodies {
+        guard request.hasFormType else { return .ignored }
+        do throws(Fault) {
+            let host = request.head.span.extracting(request.authority.range)
+            return try releases.allowsSignedForms(at: host) ? .scanned : .ignored
+        } catch {
+            throw Refusal(.unavailable, "keys: \(error.message)", retryAfter: 5)
+        }
+    }
+
     /// For explanations: nil where there is none.
     nonisolated(nonsending) func release(of id: KeyID) async throws(Fault) -> ReleaseKey? {
         try await releases.key(for: id)

@@ -73,6 +73,10 @@ package protocol KeySource: Sendable {
     /// The release key of that id; nil where there is none.
     nonisolated(nonsending) func key(for id: KeyID) async throws(Fault) -> ReleaseKey?
 
+    /// Whether the policy of any app lets requests to `host` be signed inside a form body, by form-md5, auth-v1 or auth-v2.
+    /// Where none does, no body of a stranger is read in search of a signature. `host` is as the client wrote it.
+    func allowsSignedForms(at host: Span<UInt8>) throws(Fault) -> Bool
+
     /// Other releases of the same app that speak the same scheme, retired ones too: for explanations, which a secret
     /// that was mixed up is told by. A few are enough.
     nonisolated(nonsending) func siblings(of release: ReleaseKey) async throws(Fault) -> [ReleaseKey]
@@ -82,6 +86,8 @@ package protocol KeySource: Sendable {
 }
 
 extension KeySource {
+    package func allowsSignedForms(at host: Span<UInt8>) throws(Fault) -> Bool { true }
+
     package nonisolated(nonsending) func siblings(of release: ReleaseKey) async throws(Fault) -> [ReleaseKey] { [] }
 
     package nonisolated(nonsending) func anyRelease(

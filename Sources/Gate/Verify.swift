@@ -25,7 +25,7 @@ package struct Proof: ~Copyable, Sendable {
         self.release = release
         self.session = session
         self.edition = edition
-        scope = session == nil ? release.id : claim.keyID.prefix(SessionToken.sessionLength)
+        scope = claim.scope(of: release, session)
         created = claim.created
         expires = claim.expires
         lifetime = claim.lifetime
@@ -35,27 +35,36 @@ package struct Proof: ~Copyable, Sendable {
     }
 }
 
-/// Does the signature hold?
+/// Does the signature hold, and is it one that the app's policy takes?
 package struct Verify: Sendable {
     private let schemes: Registry
+    private let failures: PublicKeyFailures
 
-    package init(_ schemes: Registry) { self.schemes = schemes }
+    package init(_ schemes: Registry, _ failures: PublicKeyFailures) {
+        self.schemes = schemes
+        self.failures = failures
+    }
 
+    /// `judgement` is told of the key under which the signature holds, and of the step. `network` is where the client calls
+    /// from, and is asked for with key pairs only; `now` is in whole Unix seconds.
     package func callAsFunction(
-        _ request: Request, _ claim: Claim, _ candidate: Candidate, _ workspace: inout Workspace
+        _ request: Request, claim: Claim, candidate: Candidate, noting judgement: Judgement,
+        from network: () -> [UInt8], at now: Int64, _ workspace: inout Workspace
     ) throws(Refusal) -> Proof {
+        judgement.step = .signature
         guard let scheme = schemes.scheme(named: claim.scheme) else { throw Refusal(.unsigned) }
         workspace.publicURL = candidate.release?.allowance.publicURL
         try scheme.spell(claim, request, &workspace)
+        let place = candidate.isOfKeyPair ? candidate.place(of: claim, from: network()) : nil
+        if let place { try failures.check(place, at: now) }
         let signer = try Verify.signer(of: claim, request, scheme, candidate, &workspace)
-        guard !candidate.isNobodys else {
-            throw Refusal(.unknownKey, "keyid \(claim.keyID): no such key for \(claim.scheme.rawValue)")
-        }
+        if signer == nil, let place { failures.count(place, at: now) }
+        try candidate.checkKnown(claim)
         guard let signer else { throw Verify.failure(claim, candidate) }
+        judgement.signer = signer
+        judgement.step = .policy
         let release = try candidate.callingRelease(claim)
-        guard release.allowance.isAllowed else {
-            throw Refusal(.schemeNotAllowed, "app \(release.app) does not allow \(claim.scheme.rawValue)")
-        }
+        try release.checkAllowed()
         if signer.algorithm == .rsaV15, release.policy.rsaV15 == .refused {
             throw Refusal(.schemeNotAllowed, "app \(release.app) does not allow keys for rsa-v1_5-sha256")
         }
@@ -70,7 +79,6 @@ package struct Verify: Sendable {
         if case .leftOpen = claim.body, release.allowance.unsignedPayload == .refused {
             throw Refusal(.bodyMismatch, "the body is not signed, and app \(release.app) does not allow that")
         }
-        if request.isBodyWhole { try claim.body.check(request.body.span) }
         let edition: ReleaseKey.Edition = signer === candidate.key ? .current : .next
         return Proof(claim, release, candidate.session, edition, isSafe: request.isSafe)
     }
@@ -118,7 +126,27 @@ package struct Verify: Sendable {
     }
 }
 
+extension ReleaseKey {
+    /// Whether the app's policy lets this key's scheme speak at all.
+    func checkAllowed() throws(Refusal) {
+        guard !allowance.isAllowed else { return }
+        throw Refusal(.schemeNotAllowed, "app \(app) does not allow \(scheme.rawValue)")
+    }
+}
+
 extension Candidate {
+    func checkKnown(_ claim: Claim) throws(Refusal) {
+        guard isNobodys else { return }
+        throw Refusal(.unknownKey, "keyid \(claim.keyID): no such key for \(claim.scheme.rawValue)")
+    }
+
+    /// Whether any of its keys is the public half of a pair, which takes long to verify with.
+    fileprivate var isOfKeyPair: Bool { key.publicKey != nil || nextKey?.publicKey != nil }
+
+    fileprivate func place(of claim: Claim, from network: [UInt8]) -> PublicKeyFailures.Place? {
+        PublicKeyFailures.Place(isNobodys ? nil : claim.keyID, from: network)
+    }
+
     /// The release by whose policy the request is judged. A session's requests name it beside their token: one of the
     /// session's app and platform, or whoever holds a session could choose another app's rules for it.
     fileprivate func callingRelease(_ claim: Claim) throws(Refusal) -> ReleaseKey {
@@ -143,8 +171,13 @@ extension Candidate {
 }
 
 extension Claim {
+    /// Within which a nonce is used once.
+    func scope(of release: ReleaseKey, _ session: Session?) -> KeyID {
+        session == nil ? release.id : keyID.prefix(SessionToken.sessionLength)
+    }
+
     /// What must not have been seen before; nil where the request may repeat.
-    fileprivate func replayKey(under rule: Policy.ReplayRule, isSafe: Bool) -> ReplayKey? {
+    func replayKey(under rule: Policy.ReplayRule, isSafe: Bool) -> ReplayKey? {
         switch (replay, rule) {
         case (.nonce(let nonce), _): nonce
         case (.signature, .strict): mac

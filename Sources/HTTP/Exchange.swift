@@ -26,10 +26,18 @@ package protocol Exchange: AnyObject {
     var overload: Refusal? { get }
 
     /// Reads the whole body into `request.body`, at the expense of the budget for bodies of unproven callers unless
-    /// ``recordProof(_:)`` was called before. Over the limit for held bodies: `too-large`; over a budget: `unavailable`.
-    func readWholeBody() async throws(Refusal)
+    /// ``recordProof(_:)`` was called before. Over `limit` bytes, or the limit for held bodies: `too-large`; over a budget:
+    /// `unavailable`.
+    func readWholeBody(atMost limit: Int) async throws(Refusal)
+    /// The connection ends behind the answer to this request.
+    func closeAfterAnswer()
     /// Answers in one go. A second answer is not sent.
     func respond(_ answer: Answer) async
+}
+
+extension Exchange {
+    /// The same, where the limit for held bodies is the only one.
+    package func readWholeBody() async throws(Refusal) { try await readWholeBody(atMost: .max) }
 }
 
 /// What a verified request established about its caller.

@@ -34,6 +34,14 @@ package struct Claim: Sendable {
         case open
     }
 
+    /// What the string to sign is made of.
+    package enum Base: Sendable {
+        /// The head, with at most a digest of the body in it.
+        case head
+        /// The body itself as well, which has not been read: the signature cannot be verified before.
+        case awaitedBody
+    }
+
     /// Whose key it is that the key id names.
     package enum Holder: Sendable, Equatable {
         case release
@@ -70,6 +78,7 @@ package struct Claim: Sendable {
     var version: Slice?
     /// form-md5: the session that the caller says it has, where it does: in `Workspace.decoded`.
     var token: Slice?
+    package var base = Base.head
     /// What it lacks of the least that the gate accepts.
     package var shortfalls: Shortfalls = []
 
@@ -101,15 +110,15 @@ extension Claim {
     }
 
     /// What of this claim is not true of a key that was made for `platform`, lower-case, and `version`; nil where
-    /// nothing is. Platforms are compared without case.
+    /// nothing is. Platforms are compared without case; an empty one, or version, is not known and contradicts nothing.
     package func contradiction(
         to platform: String, _ version: String, _ workspace: borrowing Workspace
     ) -> String? {
-        if let said = self.platform {
+        if let said = self.platform, !platform.isEmpty {
             let text = workspace.decoded.span.extracting(said.range)
             if !text.matches(platform, ASCII.lowercased) { return "plat: not \(platform), which the key is for" }
         }
-        if let said = self.version {
+        if let said = self.version, !version.isEmpty {
             let text = workspace.decoded.span.extracting(said.range)
             if !text.matches(version, { $0 }) { return "ver: not \(version), which the key is for" }
         }

@@ -18,18 +18,23 @@ package struct Registry: Sendable {
     }
 
     /// Which of them have left signs in the request: one scan of its query, and of its form body where it has one.
-    package func traces(in request: Request) -> SchemeTraces { SchemeTraces(of: request, schemes: schemes) }
+    package func traces(
+        in request: Request, formBodies: ParameterNames.FormBodies = .scanned
+    ) -> SchemeTraces { SchemeTraces(of: request, schemes: schemes, formBodies: formBodies) }
 
     /// The same where nobody has looked for signs yet.
     package func claim(in request: Request, _ workspace: inout Workspace) throws(Refusal) -> Claim {
-        try claim(in: request, traces: traces(in: request), &workspace)
+        guard let claim = try claim(in: request, traces: traces(in: request), &workspace) else {
+            throw Refusal(.unsigned)
+        }
+        return claim
     }
 
     /// The claim of the one scheme whose signs the request bears. With two, somebody could choose by which of them it
-    /// is judged; so that is refused. `traces` are the request's own.
+    /// is judged; so that is refused. `traces` are the request's own. Nil where only the body can tell, which is awaited.
     package func claim(
         in request: Request, traces: SchemeTraces, _ workspace: inout Workspace
-    ) throws(Refusal) -> Claim {
+    ) throws(Refusal) -> Claim? {
         for index in schemes.indices {
             guard let claim = try schemes[index].claim(in: request, names: traces.names, &workspace) else { continue }
             if let other = traces.firstPresent(behind: index) {
@@ -40,11 +45,9 @@ package struct Registry: Sendable {
             return claim
         }
         if let scheme = traces.firstOutOfReach {
+            if request.bodyState == .awaited { return nil }
             throw Refusal(.tooLarge, "\(scheme.rawValue) signs inside the body, which is too large to be held")
         }
         throw Refusal(.unsigned, "no Signature-Input, no AWS4 Authorization, and no parameters of another scheme")
     }
-
-    /// How to answer this request, whatever becomes of it.
-    package func dialect(for request: Request) -> AnswerDialect { traces(in: request).dialect }
 }

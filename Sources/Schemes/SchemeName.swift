@@ -15,6 +15,14 @@ package enum SchemeName: String, Sendable, CaseIterable {
         }
     }
 
+    /// Whether it signs form parameters, which may be in the body.
+    package var signsParameters: Bool {
+        switch self {
+        case .formMD5, .authV1, .authV2: true
+        case .messageSignatures, .sigV4, .authV4: false
+        }
+    }
+
     /// Seconds either side of now within which a signature of this scheme is fresh, where no policy says otherwise.
     package var defaultWindow: Int {
         switch self {

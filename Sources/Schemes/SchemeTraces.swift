@@ -10,8 +10,8 @@ package struct SchemeTraces: Sendable {
     private var outOfReach: UInt8 = 0
     private var messageSignatures: UInt8 = 0
 
-    init(of request: Request, schemes: [any Scheme]) {
-        names = ParameterNames(in: request)
+    init(of request: Request, schemes: [any Scheme], formBodies: ParameterNames.FormBodies) {
+        names = ParameterNames(in: request, formBodies: formBodies)
         self.schemes = schemes
         for index in schemes.indices {
             let bit = UInt8(truncatingIfNeeded: 1 << index)
@@ -27,12 +27,24 @@ package struct SchemeTraces: Sendable {
     /// Whether any scheme has left a trace, well signed or badly.
     package var areSigned: Bool { present | outOfReach != 0 }
 
-    /// Whether no scheme but message-signatures has left a trace.
-    package var areOfMessageSignatures: Bool { (present | outOfReach) & ~messageSignatures == 0 }
+    /// Whether no scheme but message-signatures has left a trace. Where that one has, what an unread body may hold does not
+    /// matter.
+    package var areOfMessageSignatures: Bool {
+        present & ~messageSignatures == 0 && (outOfReach == 0 || present & messageSignatures != 0)
+    }
 
     /// The form of answer that the caller understands, whatever becomes of the request.
     package var dialect: AnswerDialect {
         (first(in: present) ?? first(in: outOfReach))?.dialect ?? .problem
+    }
+
+    /// Of the schemes that sign in form bodies, one that has left signs in the body of a request which `claim`'s scheme
+    /// signs elsewhere; nil where none has. Looked for once the body has come.
+    package func second(beside claim: Claim) -> SchemeName? {
+        for index in schemes.indices where present & UInt8(truncatingIfNeeded: 1 << index) != 0 {
+            if schemes[index].name != claim.scheme { return schemes[index].name }
+        }
+        return claim.scheme.signsParameters && names.body.areAuthSigned ? names.body.authScheme : nil
     }
 
     /// The first scheme that signs in a body which is too large to be held, or was not read; nil where none could.

@@ -127,9 +127,13 @@ package struct ParameterNames: Sendable {
     /// Whether there is a form body that was not read, so that nothing is known of its names.
     package let isFormUnread: Bool
 
-    package init(in request: Request) {
+    /// Whether form bodies are scanned. Where no app allows a scheme that signs in them, there is nothing to look for.
+    package enum FormBodies: Sendable { case scanned, ignored }
+
+    package init(in request: Request, formBodies: FormBodies = .scanned) {
         query = request.query.map { SignatureNames(in: request.head.span.extracting($0.range)) } ?? SignatureNames()
-        body = request.hasFormType ? SignatureNames(in: request.body.span) : SignatureNames()
-        isFormUnread = request.hasFormType && !request.isBodyWhole
+        let hasForm = formBodies == .scanned && request.hasFormType
+        body = hasForm ? SignatureNames(in: request.body.span) : SignatureNames()
+        isFormUnread = hasForm && !request.isBodyWhole
     }
 }

@@ -19,11 +19,11 @@ struct AnswerSigning: Sendable {
         authority = Credentials(keyID: keyID, key: SigningKey(key))
     }
 
-    /// `answer` with a signature where the request bears one that it can be bound to; else as it is. `at` is in whole Unix
-    /// seconds.
-    func signed(_ answer: Answer, to request: Request, _ standing: Standing, at: Int64) -> Answer {
+    /// `answer` with a signature where the request bears one that it can be bound to; else as it is. `signer` nil stands for
+    /// the deployment's own key; `at` is in whole Unix seconds.
+    func signed(_ answer: Answer, to request: Request, by signer: Credentials?, at: Int64) -> Answer {
         let parts = Parts(answer, to: request)
-        let signer = standing.shared ?? authority
+        let signer = signer ?? authority
         return answer.adding(
             try? MessageSignatures().sign(
                 status: answer.status, body: parts.body, alsoCovering: parts.fields, answering: request, as: signer,
@@ -35,9 +35,7 @@ struct AnswerSigning: Sendable {
     func signed(
         _ answer: Answer, to request: Request, by signer: Credentials, binding: MessageSignatures.Binding, at: Int64
     ) -> Answer {
-        var standing = Standing()
-        standing.shared = signer
-        let bound = signed(answer, to: request, standing, at: at)
+        let bound = signed(answer, to: request, by: signer, at: at)
         guard binding == .content, bound.fields.count == answer.fields.count else { return bound }
         let parts = Parts(answer, to: request)
         return answer.adding(
@@ -60,7 +58,7 @@ struct AnswerSigning: Sendable {
 
     /// `refusal` with the wish for a signature that would do, where another one may help.
     static func asking(
-        _ answer: Answer, for refusal: Refusal, of request: Request, _ standing: Standing, _ event: EventID
+        _ answer: Answer, for refusal: Refusal, of request: Request, _ judgement: Judgement, _ event: EventID
     ) -> Answer {
         switch refusal.code {
         case .unsigned, .unknownKey, .badSignature, .stale, .replayed: break
@@ -71,8 +69,8 @@ struct AnswerSigning: Sendable {
             Answer.Field(
                 "Accept-Signature",
                 MessageSignatures.request(
-                    for: request, alsoCovering: standing.release?.policy.requiredFields.sorted() ?? [],
-                    keyID: standing.keyID, nonce: event.text)))
+                    for: request, alsoCovering: judgement.release?.policy.requiredFields.sorted() ?? [],
+                    keyID: judgement.keyID, nonce: event.text)))
         return answer
     }
 }

@@ -51,68 +51,83 @@ final class Gateway: Handler, @unchecked Sendable {
     func handle(_ exchange: any Exchange) async {
         if let client = proxies.claimed(by: exchange.request, from: exchange.peer) { exchange.attribute(to: client) }
         var event = RequestEvent(id: EventID(&events))
+        let judgement = gate.begin()
         do throws(Refusal) {
             switch routes.find(exchange.request) {
-            case .elsewhere:
-                try await takeBody(of: exchange)
-                if let found = try await routes.legacy?.find(exchange.request, gate) {
-                    try await serve(found, exchange, &event)
-                } else {
-                    try await pass(exchange, &event)
-                }
-            case .route(let route, let parameter): try await serve(route, parameter, exchange, &event)
+            case .elsewhere: try await pass(exchange, judgement, &event)
+            case .route(let route, let parameter): try await serve(route, parameter, exchange, judgement, &event)
             case .otherMethod(let allowed): await exchange.respond(.otherMethod(allowed: allowed))
             case .nothing: await exchange.respond(.notFound)
             }
         } catch {
             event.refusal = error
-            await answer(error, exchange, event)
+            await answer(error, exchange, judgement, event)
         }
+        gate.end(judgement)
         record(event, exchange)
     }
 
     func refuse(_ refusal: Refusal, _ exchange: any Exchange) async {
         var event = RequestEvent(id: EventID(&events))
         event.refusal = refusal
-        await answer(refusal, exchange, event)
+        let judgement = gate.begin()
+        await answer(refusal, exchange, judgement, event)
+        gate.end(judgement)
         record(event, exchange)
     }
 
     // MARK: Ways
 
-    /// To the backend, if the gate lets it.
-    private func pass(_ exchange: any Exchange, _ event: inout RequestEvent) async throws(Refusal) {
+    /// To where old clients sign in, if that is meant; else to the backend, if the gate lets it.
+    private func pass(
+        _ exchange: any Exchange, _ judgement: Judgement, _ event: inout RequestEvent
+    ) async throws(Refusal) {
+        try announceBody(of: exchange)
+        if let legacy = routes.legacy, try legacy.mayBeCalled(by: exchange.request) {
+            if exchange.request.announcesBody(upTo: LegacyRoutes.mostBodyBytes) {
+                try gate.checkAuthority(of: exchange.request)
+                try await readBody(of: exchange, atMost: LegacyRoutes.mostBodyBytes)
+            }
+            await gate.recognise(exchange.request, judgement)
+            if let found = try legacy.find(exchange.request, judgement) {
+                return try await serve(found, legacy, exchange, judgement, &event)
+            }
+        }
+        let caller = try await admit(exchange, judgement, for: .backend)
         let request = exchange.request
-        let caller = try await gate.judge(request, from: { network(of: exchange) })
         event.caller = caller
         try Gateway.checkForwardable(request, caller)
         // Of a body that streams, the last piece decides.
         if request.isBodyWhole { tally.accept(caller.release, under: caller.edition) }
-        try await passOn(exchange, request, from: caller, event.id)
+        try await passOn(exchange, request, from: caller, judgement, event.id)
         if !request.isBodyWhole { tally.accept(caller.release, under: caller.edition) }
     }
 
     /// To one of our own routes.
     private func serve(
-        _ route: Route, _ parameter: String, _ exchange: any Exchange, _ event: inout RequestEvent
+        _ route: Route, _ parameter: String, _ exchange: any Exchange, _ judgement: Judgement,
+        _ event: inout RequestEvent
     ) async throws(Refusal) {
-        if exchange.request.framing != .none { try await exchange.readWholeBody() }
-        let request = exchange.request
+        try announceBody(of: exchange)
+        let isAwaited = exchange.request.bodyState != .whole
+        if isAwaited, !exchange.request.announcesBody(upTo: Route.mostBodyBytes) {
+            throw Refusal(.tooLarge, "a body of this route is limited to \(Route.mostBodyBytes) bytes")
+        }
         var caller: Caller?
-        if route.admission != .anyone {
-            let judged = try await gate.judge(
-                request, from: { network(of: exchange) }, for: .ownRoute, as: route.effect)
+        if route.admission == .anyone {
+            if isAwaited { try await readBody(of: exchange, atMost: Route.mostBodyBytes) }
+            await gate.recognise(exchange.request, judgement)
+        } else {
+            let judged = try await admit(exchange, judgement, for: .ownRoute, as: route.effect)
             event.caller = judged
             tally.accept(judged.release, under: judged.edition)
             caller = judged
-            // The other schemes leave something of a request unsigned, and have no place for a signed answer.
-            guard judged.scheme == .messageSignatures else {
-                throw Refusal(.schemeNotAllowed, "the authority's own routes are for message-signatures")
-            }
+            try Gateway.checkScheme(judged.scheme)
             if route.admission == .session, judged.session == nil {
                 throw Refusal(.sessionEnded, "this route needs a session")
             }
         }
+        let request = exchange.request
         let call = RouteCall(
             request: request, caller: caller, address: ClientAddress(client(of: exchange)), event: event.id,
             parameter: parameter, now: clock.now
@@ -124,37 +139,65 @@ final class Gateway: Handler, @unchecked Sendable {
                 signing.signed(
                     plain, to: request, by: signer, binding: answered.binding, at: clock.now))
         }
-        await exchange.respond(await signed(plain, to: request))
+        await exchange.respond(signed(plain, to: exchange, judgement))
     }
 
     /// To where old clients sign in. Who does not sign is answered like one who does: they read no problem documents.
     private func serve(
-        _ found: LegacyRoutes.Found, _ exchange: any Exchange, _ event: inout RequestEvent
+        _ found: LegacyRoutes.Found, _ legacy: LegacyRoutes, _ exchange: any Exchange, _ judgement: Judgement,
+        _ event: inout RequestEvent
     ) async throws(Refusal) {
-        let request = exchange.request
         var caller: Caller?
         do throws(Refusal) {
             if found.isSigned {
-                let judged = try await gate.judge(request, from: { network(of: exchange) }, for: .login, as: .reads)
+                let judged = try await admit(exchange, judgement, for: .login, as: .reads)
                 event.caller = judged
                 tally.accept(judged.release, under: judged.edition)
                 caller = judged
             } else {
-                try gate.checkAuthority(of: request)
+                try gate.checkAuthority(of: exchange.request)
             }
             let call = RouteCall(
-                request: request, caller: caller, address: ClientAddress(client(of: exchange)), event: event.id,
-                parameter: "", now: clock.now)
-            guard let legacy = routes.legacy else { return }
+                request: exchange.request, caller: caller, address: ClientAddress(client(of: exchange)),
+                event: event.id, parameter: "", now: clock.now)
             let plain = try await legacy.answer(found, call).telling(caller)
             event.isSignedIn = true
-            await exchange.respond(await signed(plain, to: request))
+            await exchange.respond(signed(plain, to: exchange, judgement))
         } catch {
             guard !found.isSigned else { throw error }
             event.refusal = error
             tally.refuse(error.code, named: nil)
             await exchange.respond(RefusalAnswer.unsignedLegacy(error, event.id))
         }
+    }
+
+    // MARK: Who calls
+
+    /// The caller, judged from the head first: a body is read only for a request that may still pass.
+    private func admit(
+        _ exchange: any Exchange, _ judgement: Judgement, for destination: Destination,
+        as effect: Releases.Effect? = nil
+    ) async throws(Refusal) -> Caller {
+        if exchange.request.bodyState == .awaited {
+            try await gate.judgeHead(
+                of: exchange.request, judgement, from: { network(of: exchange) }, for: destination, as: effect)
+            if destination == .ownRoute {
+                guard let claim = judgement.claim else { throw Refusal(.unsigned) }
+                try Gateway.checkScheme(claim.scheme)
+            }
+            if let proof = judgement.proof { exchange.recordProof(proof) }
+            try await readBody(of: exchange, atMost: limits.heldBodyBytes)
+        }
+        let caller = try await gate.judge(
+            exchange.request, judgement, from: { network(of: exchange) }, for: destination, as: effect)
+        if let proof = judgement.proof { exchange.recordProof(proof) }
+        return caller
+    }
+
+    /// The other schemes leave something of a request unsigned, and have no place for a signed answer.
+    private static func checkScheme(_ scheme: SchemeName) throws(Refusal) {
+        guard scheme != .messageSignatures else { return }
+        throw Refusal(.schemeNotAllowed, "the authority's own routes are for message-signatures")
     }
 
     // MARK: Where from
@@ -170,34 +213,41 @@ final class Gateway: Handler, @unchecked Sendable {
 
     // MARK: Steps
 
-    /// Reads a body that fits; a larger one must say its length, and streams behind the gate.
-    private func takeBody(of exchange: any Exchange) async throws(Refusal) {
-        let framing = exchange.request.framing
-        if case .length(let length) = framing, length > limits.heldBodyBytes {
+    /// Says of a body that none of it was read yet; one that is too large to be held must say its length, and streams.
+    private func announceBody(of exchange: any Exchange) throws(Refusal) {
+        switch exchange.request.framing {
+        case .none, .length(0): return
+        case .length(let length) where length > limits.heldBodyBytes:
             guard length <= limits.bodyBytes else {
                 throw Refusal(.tooLarge, "a body is limited to \(limits.bodyBytes) bytes")
             }
-            exchange.request.isBodyWhole = false
-        } else if framing != .none {
-            try await exchange.readWholeBody()
+            exchange.request.bodyState = .streaming
+        case .length, .chunked: exchange.request.bodyState = .awaited
         }
     }
 
+    private func readBody(of exchange: any Exchange, atMost limit: Int) async throws(Refusal) {
+        try await exchange.readWholeBody(atMost: limit)
+        exchange.request.bodyState = .whole
+    }
+
     private func passOn(
-        _ exchange: any Exchange, _ request: Request, from caller: Caller, _ event: EventID
+        _ exchange: any Exchange, _ request: Request, from caller: Caller, _ judgement: Judgement, _ event: EventID
     ) async throws(Refusal) {
         #if SABOTAGE
-            if Sabotage.isOn(.onceForgotten) { return try await send(exchange, request, from: caller, event, nil) }
+            if Sabotage.isOn(.onceForgotten) {
+                return try await send(exchange, request, from: caller, judgement, event, nil)
+            }
         #endif
         if let keyed = try KeyedRequest.read(request, from: caller, at: clock.now) {
-            return try await passOnce(keyed, exchange, request, from: caller, event)
+            return try await passOnce(keyed, exchange, request, from: caller, judgement, event)
         }
-        try await send(exchange, request, from: caller, event, nil)
+        try await send(exchange, request, from: caller, judgement, event, nil)
     }
 
     /// To the backend, whatever was sent before. `observer` sees the answer.
     func send(
-        _ exchange: any Exchange, _ request: Request, from caller: Caller, _ event: EventID,
+        _ exchange: any Exchange, _ request: Request, from caller: Caller, _ judgement: Judgement, _ event: EventID,
         _ observer: (any AnswerObserver)?
     ) async throws(Refusal) {
         var forwarding = Forwarding(
@@ -213,7 +263,7 @@ final class Gateway: Handler, @unchecked Sendable {
             }
             let answer = Echo.answer(request, forwarding)
             observer?.didAnswer(answer)
-            await exchange.respond(await signed(answer.telling(caller), to: request))
+            await exchange.respond(signed(answer.telling(caller), to: exchange, judgement))
         case .upstream(let pool):
             if !request.isBodyWhole { forwarding.inspector = StreamedBodyCheck(caller.body) }
             try await pool.forward(exchange, forwarding)
@@ -227,26 +277,32 @@ final class Gateway: Handler, @unchecked Sendable {
         }
     }
 
-    private func answer(_ refusal: Refusal, _ exchange: any Exchange, _ event: RequestEvent) async {
+    private func answer(
+        _ refusal: Refusal, _ exchange: any Exchange, _ judgement: Judgement, _ event: RequestEvent
+    ) async {
         // What could not be read as a request speaks no dialect and names no app.
         let request = exchange.request
         let isRequest = !request.method.isEmpty
-        let standing = isRequest ? await gate.standing(of: request) : Standing()
-        count(refusal, event.caller, named: standing.release, request)
-        let explanation = isRequest ? await gate.explanation(of: refusal, for: request, standing) : nil
+        count(refusal, event.caller, named: judgement.release, request)
+        if judgement.failedVerification, !exchange.source.take(.failedVerification, now: exchange.loop.seconds) {
+            exchange.closeAfterAnswer()
+        }
+        let explanation = isRequest ? await gate.explanation(of: refusal, for: request, judgement) : nil
         let plain = RefusalAnswer.make(
-            refusal, dialect: isRequest ? gate.dialect(for: request) : .problem, explanation, event: event.id,
-            now: clock.now
+            refusal, dialect: judgement.dialect, explanation, event: event.id, now: clock.now
         ).telling(event.caller)
-        guard isRequest, gate.isOfMessageSignatures(request) else { return await exchange.respond(plain) }
-        let answer = AnswerSigning.asking(plain, for: refusal, of: request, standing, event.id)
-        await exchange.respond(signing.signed(answer, to: request, standing, at: clock.now))
+        guard judgement.isOfMessageSignatures else { return await exchange.respond(plain) }
+        let answer = AnswerSigning.asking(plain, for: refusal, of: request, judgement, event.id)
+        await exchange.respond(signed(answer, to: exchange, judgement))
     }
 
-    /// Signed where the caller speaks message-signatures: other schemes have no place for it.
-    func signed(_ answer: Answer, to request: Request) async -> Answer {
-        guard gate.isOfMessageSignatures(request) else { return answer }
-        return signing.signed(answer, to: request, await gate.standing(of: request), at: clock.now)
+    /// Signed where the caller speaks message-signatures: other schemes have no place for it. What callers who have proved
+    /// nothing may have signed has a budget: a copy of a request proves nothing either. Beyond it an answer goes out unsigned, and a client believes nothing of it.
+    func signed(_ answer: Answer, to exchange: any Exchange, _ judgement: Judgement) -> Answer {
+        guard judgement.isSigned, judgement.isOfMessageSignatures else { return answer }
+        let isCheap = judgement.shared != nil || judgement.step == .end
+        guard isCheap || exchange.source.take(.signedRefusal, now: exchange.loop.seconds) else { return answer }
+        return signing.signed(answer, to: exchange.request, by: judgement.shared, at: clock.now)
     }
 
     /// The meter tells what we said. Whom we let in stays counted as that when the backend fails; once the signature
@@ -265,6 +321,25 @@ final class Gateway: Handler, @unchecked Sendable {
             for: exchange, from: proxies.named(in: exchange.request, by: exchange.peer), clock: &logClock, reusing: line
         )
         log.write(line, event.refusal == nil ? .soon : .now)
+    }
+}
+
+extension Request {
+    /// Whether a body was announced that may be at most so long: of one without a length nothing is known.
+    fileprivate func announcesBody(upTo most: Int) -> Bool {
+        switch framing {
+        case .none, .length(0): false
+        case .length(let length): length <= most
+        case .chunked: true
+        }
+    }
+}
+
+extension Judgement {
+    /// What the gate has established about the caller; nil while his signature has not held.
+    fileprivate var proof: CallerProof? {
+        guard signer != nil else { return nil }
+        return session.map { .session(account: $0.account.number) } ?? .release
     }
 }
 

@@ -23,6 +23,16 @@
         }
     }
 
+    /// How much of the body there is when the request is looked at.
+    package enum BodyState: Sendable {
+        /// `body` is all of it.
+        case whole
+        /// One was announced, and will be held; it has not been read yet, and `body` is empty.
+        case awaited
+        /// It is too large to hold, and streams behind the gate; `body` is empty.
+        case streaming
+    }
+
     /// `http` or `https`, as the client reached the listener.
     package enum Transport: Sendable { case plain, tls }
 
@@ -50,8 +60,12 @@
     package var minorVersion = 1
     /// The whole body where it was read before the gate was asked; empty otherwise.
     package var body: [UInt8] = []
-    /// Whether `body` is all of it. False only for a body too large to hold, which streams after the gate.
-    package var isBodyWhole = true
+    package var bodyState = BodyState.whole
+    /// Whether `body` is all of it. Setting it to false says that the body is too large to hold, and streams.
+    package var isBodyWhole: Bool {
+        get { bodyState == .whole }
+        set { bodyState = newValue ? .whole : .streaming }
+    }
 
     package init() {}
 

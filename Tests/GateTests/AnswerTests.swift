@@ -136,12 +136,12 @@ import Testing
     func standing() async throws {
         let deployment = try Deployment()
         let good = try deployment.signed(.messageSignatures, nonce: "n1")
-        let standing = await deployment.gate.standing(of: good)
-        #expect(standing.shared == nil)
-        #expect(standing.release?.id == deployment.messages.keyID)
+        let judgement = await deployment.gate.judgement(of: good)
+        #expect(judgement.shared == nil)
+        #expect(judgement.release?.id == deployment.messages.keyID)
         var bad = good
         bad.head[good.path.range.lowerBound + 1] ^= 1
-        #expect(await deployment.gate.standing(of: bad).release?.app == "shop")
+        #expect(await deployment.gate.judgement(of: bad).release?.app == "shop")
     }
 
     @Test("what Accept-Signature asks for is what the gate takes")

@@ -10,10 +10,10 @@ import Testing
     private let now = Mistaken.now
 
     @Test("the mistake that was made is the cause that is named", arguments: CauseRow.all)
-    func names(_ row: CauseRow) throws {
+    func names(_ row: CauseRow) async throws {
         var mistaken = Mistaken(row.scheme)
         row.make(&mistaken)
-        let explanation = explain(try mistaken.request(), row.scheme)
+        let explanation = await explain(try mistaken.request(), row.scheme)
         #expect(explanation.cause?.code == row.cause)
         #expect(code(explanation) != nil)
         #expect(explanation.cause.map { $0.sentence.isEmpty || $0.remedy.isEmpty } == false)
@@ -41,21 +41,21 @@ import Testing
     }
 
     @Test("an all-zero key is as good as none, and anybody's", arguments: SchemeName.allCases)
-    func nobodysKeys(_ scheme: SchemeName) throws {
+    func nobodysKeys(_ scheme: SchemeName) async throws {
         for guess in [[], [UInt8](repeating: 0, count: 32), Array("r_test".utf8)] {
             var mistaken = Mistaken(scheme)
             mistaken.secret = guess
-            #expect(explain(try mistaken.request(), scheme).cause == nil)
+            #expect(await explain(try mistaken.request(), scheme).cause == nil)
         }
         guard scheme != .formMD5 else { return }
         var mistaken = Mistaken(scheme)
         mistaken.mac = { text, _ in OtherHash.sha256.digest(text.span) }
-        #expect(explain(try mistaken.request(), scheme).cause == nil)
+        #expect(await explain(try mistaken.request(), scheme).cause == nil)
     }
 
     @Test("what holds is accepted, stage by stage", arguments: [SchemeName.messageSignatures, .formMD5])
-    func accepted(_ scheme: SchemeName) throws {
-        let explanation = explain(try Mistaken(scheme).request(), scheme)
+    func accepted(_ scheme: SchemeName) async throws {
+        let explanation = await explain(try Mistaken(scheme).request(), scheme)
         #expect(explanation.verdict == .accepted)
         #expect(explanation.cause == nil)
         #expect(explanation.notes == [])
@@ -64,44 +64,44 @@ import Testing
     }
 
     @Test("what a scheme leaves open is shown beside the request", arguments: SchemeName.allCases)
-    func notSigned(_ scheme: SchemeName) throws {
-        let stages = explain(try Mistaken(scheme).request(), scheme).stages
+    func notSigned(_ scheme: SchemeName) async throws {
+        let stages = await explain(try Mistaken(scheme).request(), scheme).stages
         let shown = stages.first { $0.name == "not signed by this scheme" }
         let coverage = try #require(Registry.standard.scheme(named: scheme)).coverage
         for part in coverage.uncovered { #expect(shown?.text.contains(part.rawValue) == true) }
         for weakness in coverage.weaknesses { #expect(shown?.text.contains(weakness) == true) }
     }
 
-    @Test func whoAsksAboutTheWrongSchemeIsToldTheRightOne() throws {
-        let explanation = explain(try Mistaken(.sigV4).request(), .messageSignatures)
+    @Test func whoAsksAboutTheWrongSchemeIsToldTheRightOne() async throws {
+        let explanation = await explain(try Mistaken(.sigV4).request(), .messageSignatures)
         #expect(code(explanation) == .unsigned)
         #expect(explanation.stages.last?.text.contains("it looks signed with sigv4") == true)
     }
 
     @Test("times far out of bounds end in an answer", arguments: [Int64.min, -1, 0, Int64.max])
-    func anyTime(_ at: Int64) throws {
+    func anyTime(_ at: Int64) async throws {
         let question = Explanation.Question(
             scheme: .messageSignatures, keyID: nil, key: SigningKey(secret(Mistaken.secretText)), at: at)
-        #expect(code(Explanation(of: try Mistaken(.messageSignatures).request(), question)) == .stale)
+        #expect(code(await Explanation(of: try Mistaken(.messageSignatures).request(), question)) == .stale)
     }
 
-    @Test func whatTheGateWouldAskForIsNoted() throws {
-        let notes = explain(try bare("(\"@method\")"), .messageSignatures).notes
+    @Test func whatTheGateWouldAskForIsNoted() async throws {
+        let notes = await explain(try bare("(\"@method\")"), .messageSignatures).notes
         #expect(notes.contains("the signature does not cover \"@path\""))
         #expect(notes.contains("the signature has no \"nonce\" parameter"))
         #expect(!notes.contains("the signature does not cover \"@method\""))
     }
 
-    @Test func anotherKeyID() throws {
+    @Test func anotherKeyID() async throws {
         let question = Explanation.Question(
             scheme: .messageSignatures, keyID: KeyID("r_other"), key: SigningKey(secret(Mistaken.secretText)), at: nil)
-        #expect(code(Explanation(of: try Mistaken(.messageSignatures).request(), question)) == .unknownKey)
+        #expect(code(await Explanation(of: try Mistaken(.messageSignatures).request(), question)) == .unknownKey)
     }
 
-    @Test func theDifferenceIsShown() throws {
+    @Test func theDifferenceIsShown() async throws {
         var mistaken = Mistaken(.messageSignatures)
         mistaken.seen.target { $0.replacing("a%20b/c%2Fd", with: "a b/c/d") }
-        let difference = try #require(explain(try mistaken.request(), .messageSignatures).cause?.difference)
+        let difference = try #require(await explain(try mistaken.request(), .messageSignatures).cause?.difference)
         #expect(difference.component == "\"@path\"")
         #expect(difference.signed == "\"@path\": /a b/c/d/")
         #expect(difference.received == "\"@path\": /a%20b/c%2Fd/")
@@ -122,7 +122,7 @@ import Testing
             (Mistaken.secretText + " ", "secret-white-space"), ("the secret of release 2", "secret-of-another-release"),
             ("a secret of nobody", nil),
         ])
-    func anotherSpelling(_ row: (secret: String, cause: String?)) throws {
+    func anotherSpelling(_ row: (secret: String, cause: String?)) async throws {
         var draft = Draft(method: "GET", target: Array("/orders?z=1&a=2".utf8), authority: "api.example.com")
         let key = SigningKey(secret(row.secret))
         try SigV4().sign(
@@ -138,14 +138,14 @@ import Testing
         let field = try #require(draft.fields.first { $0.name == "Authorization" })
         let value = String(decoding: field.value, as: UTF8.self)
         draft.set("Authorization", value.replacing(standard, with: asWritten))
-        #expect(explain(draft.request(), .sigV4).cause?.code == row.cause)
+        #expect(await explain(draft.request(), .sigV4).cause?.code == row.cause)
     }
 
-    private func explain(_ request: Request, _ scheme: SchemeName) -> Explanation {
+    private func explain(_ request: Request, _ scheme: SchemeName) async -> Explanation {
         var question = Explanation.Question(
             scheme: scheme, keyID: KeyID("r_test"), key: SigningKey(secret(Mistaken.secretText)), at: now)
         question.others = [KnownKey(of: release("r_second", scheme, "the secret of release 2"))].compactMap { $0 }
-        return Explanation(of: request, question)
+        return await Explanation(of: request, question)
     }
 
     private func code(_ explanation: Explanation) -> Refusal.Code? {

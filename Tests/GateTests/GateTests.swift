@@ -183,7 +183,7 @@ import Testing
         form.isBodyWhole = false
         form.body = []
         #expect(await deployment.refusal(of: form)?.code == .tooLarge)
-        #expect(deployment.gate.dialect(for: form) == .legacy)
+        #expect(await deployment.gate.judgement(of: form).dialect == .legacy)
     }
 
     @Test func bodyThatNothingSignsIsRefused() async throws {
@@ -193,11 +193,14 @@ import Testing
         #expect(await deployment.refusal(of: request)?.code == .badSignature)
     }
 
-    @Test func dialects() throws {
+    @Test func dialects() async throws {
         let deployment = try Deployment()
-        #expect(deployment.gate.dialect(for: try deployment.signed(.messageSignatures, nonce: "n")) == .problem)
-        #expect(deployment.gate.dialect(for: try deployment.signed(.formMD5, nonce: "nonce0001")) == .legacy)
-        #expect(deployment.gate.dialect(for: Request()) == .problem)
+        #expect(
+            await deployment.gate.judgement(of: try deployment.signed(.messageSignatures, nonce: "n")).dialect
+                == .problem)
+        #expect(
+            await deployment.gate.judgement(of: try deployment.signed(.formMD5, nonce: "nonce0001")).dialect == .legacy)
+        #expect(await deployment.gate.judgement(of: Request()).dialect == .problem)
     }
 
     /// Signs again after a change to the signature's own parameters, so that only what is lacking can be the reason.

@@ -100,12 +100,15 @@ import Testing
         let first = try await caller("r_messages")
         var counts = [Int](repeating: 0, count: 100)
         for number in 0..<20_000 {
-            counts[RolloutPlace.of(first, from: { [198, 51, UInt8(number / 250), UInt8(number % 250)] })] += 1
+            counts[
+                RolloutPlace.of(
+                    first.release, in: first.session, from: { [198, 51, UInt8(number / 250), UInt8(number % 250)] })] +=
+                1
         }
         // Each is 200 give or take 14: five times that is not chance.
         #expect(counts.allSatisfy { abs($0 - 200) < 75 }, "\(counts)")
-        let place = RolloutPlace.of(first, from: { [192, 0, 2, 7] })
-        #expect(RolloutPlace.of(first, from: { [192, 0, 2, 7] }) == place)
+        let place = RolloutPlace.of(first.release, in: first.session, from: { [192, 0, 2, 7] })
+        #expect(RolloutPlace.of(first.release, in: first.session, from: { [192, 0, 2, 7] }) == place)
     }
 
     private func caller(_ id: String) async throws -> Caller {

@@ -6,8 +6,9 @@ import Testing
 /// What an app that says `debug` is told about a session's requests.
 @Suite struct SessionExplanationTests {
     private func cause(_ request: Request, in scene: SessionScene) async -> Cause? {
-        guard let refusal = await scene.refusal(of: request) else { return nil }
-        return await scene.gate.explanation(of: refusal, for: request, scene.gate.standing(of: request))?.cause
+        let judgement = await scene.gate.judgement(of: request)
+        guard let refusal = judgement.refusal else { return nil }
+        return await scene.gate.explanation(of: refusal, for: request, judgement)?.cause
     }
 
     private func scene() throws -> SessionScene { try SessionScene { $0.detail = .exact } }

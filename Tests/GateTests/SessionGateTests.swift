@@ -200,9 +200,9 @@ struct SessionScene {
     @Test("answers to a session's callers are signed under its key")
     func standing() async throws {
         let scene = try SessionScene(end: SessionEnd(.revoked, at: 5))
-        let standing = try await scene.gate.standing(of: scene.request())
-        #expect(standing.shared?.keyID == KeyID(try SessionScene.token()))
-        #expect(standing.shared?.key === scene.key)
-        #expect(standing.release?.id == KeyID("r_ios"))
+        let judgement = try await scene.gate.judgement(of: scene.request())
+        #expect(judgement.shared?.keyID == KeyID(try SessionScene.token()))
+        #expect(judgement.shared?.key === scene.key)
+        #expect(judgement.release?.id == KeyID("r_ios"))
     }
 }

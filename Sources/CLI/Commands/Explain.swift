@@ -4,11 +4,10 @@ import CountersignWire
 extension Command {
     static let explain = Command(
         words: ["explain"], summary: "show how a request is judged, step by step, and why it is refused",
-        options: Desk.options + [
+        options: Desk.options + Desk.judgingOptions + [
             .list("other-secret", "S", "a secret that may have been used by mistake (seen in the process list)"),
             .list("other-secret-file", "F", "a file that holds one"),
             .value("signed", "FILE", "the string to sign as the client spelled it, to compare with"),
-            .value("data", "DIR", "take the key, its scheme and policy, and the app's other releases from here"),
         ],
         notes: Desk.notes + """
 
@@ -18,7 +17,7 @@ extension Command {
             """
     ) { (run) throws(Fault) in
         let desk = try Desk(run)
-        let explanation = desk.explanation()
+        let explanation = try desk.explanation()
         let verdict = desk.verdict(explanation)
         let comparison = try run.arguments.value("signed").map { (path) throws(Fault) in
             SignedText(try Console.readFile(path, limit: 16 << 20)).compared(with: explanation, desk)

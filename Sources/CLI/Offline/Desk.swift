@@ -12,6 +12,10 @@ struct Desk {
     /// Whole Unix seconds.
     var at: Int64
     var policy: Policy
+    /// What the key was made for; nil where that is not known.
+    var platform: String?
+    var version: String?
+    var retirement: ReleaseKey.Retirement?
     /// Keys that the client may have used by mistake.
     var others: [KnownKey]
     /// A request that cannot be read is a verdict too.
@@ -25,6 +29,13 @@ struct Desk {
         .value("transport", "tls|plain", "how the request travels; it decides the default port (default: tls)"),
         .list("policy", "KEY=VALUE", "judge by this policy setting, as `app policy` spells it"),
         .json,
+    ]
+
+    /// What judging takes beside the key.
+    static let judgingOptions: [Option] = [
+        .value("platform", "NAME", "what the key was made for; form-md5 signs it (default: not compared)"),
+        .value("version", "TEXT", "the version that the key was made for, likewise"),
+        .value("data", "DIR", "take the key, its scheme and policy, and the app's other releases from here"),
     ]
 
     static let notes = """
@@ -50,6 +61,9 @@ struct Desk {
         }
         at = try Desk.time(run)
         policy = try Desk.policy(run, scheme, kept?.release.policy ?? Policy())
+        platform = run.arguments.value("platform")?.lowercased() ?? kept?.release.platform
+        version = run.arguments.value("version") ?? kept?.release.version
+        retirement = kept?.release.retirement
         others = kept?.siblings.map(KnownKey.init(of:)) ?? []
         for (index, text) in run.arguments.values("other-secret").enumerated() {
             let place = "--other-secret \(index + 1)"
@@ -99,14 +113,18 @@ struct Desk {
     var question: Explanation.Question {
         var question = Explanation.Question(
             scheme: scheme, keyID: keyID, key: key, at: at, policy: policy)
+        question.platform = platform
+        question.version = version
+        question.retirement = retirement
         question.others = others
         return question
     }
 
     /// With every stage on the way; nil where there was no request to judge.
-    func explanation() -> Explanation? {
+    func explanation() throws(Fault) -> Explanation? {
         guard case .success(let request) = request else { return nil }
-        return Explanation(of: request, question)
+        let question = question
+        return try Waiting.run { () async throws(Fault) in await Explanation(of: request, question) }
     }
 
     func verdict(_ explanation: Explanation?) -> Explanation.Verdict {

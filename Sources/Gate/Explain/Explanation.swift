@@ -21,7 +21,7 @@ package struct Explanation: Sendable {
     package private(set) var verdict = Verdict.accepted
     /// Nil where it was accepted, and where no mistake that we know of explains the refusal: a forged request has none.
     package private(set) var cause: Cause?
-    /// What the gate would ask for beyond a signature that holds.
+    /// What the signature lacks of the least that the gate accepts, whether or not it holds.
     package private(set) var notes: [String] = []
     /// The string to sign of the request as it was received, with a mark for the secret; nil where it has none.
     package private(set) var spelled: [UInt8]?
@@ -43,94 +43,98 @@ package struct Explanation: Sendable {
         package var policy: Policy
         /// Whose key it is, where it is a session's: its requests name their release beside it.
         var session: Session?
-        /// Why the gate refused it; nil where nobody has asked it. It knows more: what was seen before, and what an app
-        /// allows.
-        package var refusal: Refusal?
+        /// What the key was made for, where that is known: schemes that sign it must not say otherwise.
+        package var platform: String?
+        package var version: String?
+        package var retirement: ReleaseKey.Retirement?
         /// How long the search for a mistake may take.
         package var time = Budget.Time.untilDone
 
-        package init(scheme: SchemeName, keyID: KeyID?, key: SigningKey, at: Int64?, policy: Policy = Policy()) {
+        /// `policy` nil stands for one that allows this scheme, and sets nothing else.
+        package init(scheme: SchemeName, keyID: KeyID?, key: SigningKey, at: Int64?, policy: Policy? = nil) {
             self.scheme = scheme
             self.keyID = keyID
             self.key = key
             self.at = at
-            self.policy = policy
+            var allowing = Policy()
+            allowing.schemes = [scheme]
+            self.policy = policy ?? allowing
         }
     }
 
-    package init(of request: Request, _ question: Question, schemes: Registry = .standard) {
-        do throws(Refusal) {
-            try judge(request, question, schemes)
-            if let refusal = question.refusal {
-                cause = cause ?? Cause.ofRule(refusal)
-                throw refusal
-            }
-            add("verdict", "accepted")
-        } catch {
-            let refusal = question.refusal ?? error
-            verdict = .refused(refusal)
-            add("verdict", "refused: \(refusal.code.name)\(refusal.detail.isEmpty ? "" : ", \(refusal.detail)")")
+    /// Has the gate judge the request with what `question` knows, and no deployment.
+    package init(of request: Request, _ question: Question, schemes: Registry = .standard) async {
+        guard let scheme = schemes.scheme(named: question.scheme), scheme.trace(in: request) != .absent else {
+            self.init(unsigned: question.scheme, request)
+            return
         }
+        let deployment = OfflineDeployment(question)
+        let gate = deployment.gate(for: request, schemes: schemes)
+        let judgement = await gate.judgement(of: request, for: deployment.destination)
+        self.init(of: request, judgement, refusal: judgement.refusal, question, schemes: schemes)
+    }
+
+    /// What the gate found. `refusal` is its own, or that of what came after it.
+    init(of request: Request, _ judgement: Judgement, refusal: Refusal?, _ question: Question, schemes: Registry) {
+        if let scheme = schemes.scheme(named: question.scheme) { show(request, scheme, question) }
+        guard let refusal else {
+            add("verdict", "accepted")
+            return
+        }
+        verdict = .refused(refusal)
+        cause = Cause.of(refusal, request, judgement, question, schemes)
+        add("verdict", "refused: \(refusal.code.name)\(refusal.detail.isEmpty ? "" : ", \(refusal.detail)")")
+    }
+
+    private init(unsigned scheme: SchemeName, _ request: Request) {
+        let detail = Explanation.absence(of: scheme, in: request)
+        verdict = .refused(Refusal(.unsigned, detail))
+        add("verdict", "refused: \(Refusal.Code.unsigned.name), \(detail)")
     }
 
     mutating func add(_ name: String, _ text: String) { stages.append(Stage(name: name, text: text)) }
 
-    private mutating func judge(_ request: Request, _ question: Question, _ schemes: Registry) throws(Refusal) {
-        guard let scheme = schemes.scheme(named: question.scheme) else {
-            throw Refusal(.malformed, "scheme \(question.scheme.rawValue) is not spoken here")
-        }
-        let claim: Claim
+    /// The claim and the string to sign, as far as they can be read; whether the signature holds is not asked here.
+    private mutating func show(_ request: Request, _ scheme: any Scheme, _ question: Question) {
+        var workspace = Workspace()
         do throws(Refusal) {
-            claim = try read(request, scheme, question)
+            guard let claim = try scheme.claim(in: request, by: question.policy, &workspace) else { return }
+            try scheme.spell(claim, request, &workspace)
+            note(claim, request, workspace)
+            add("not signed by this scheme", Explanation.describe(scheme.coverage))
+            spelled = Array(workspace.text.shown.utf8)
+            if claim.scheme == .sigV4 { canonicalRequest = Array(workspace.canonicalRequest.utf8) }
+            notes = claim.shortfalls.descriptions
         } catch {
-            var inquiry = Inquiry(request, scheme, question)
-            cause = inquiry.cause()
-            throw error
-        }
-        do throws(Refusal) {
-            // A signature that leaves the body out holds all the same; that the gate wants more is among the notes.
-            if case .unsigned = claim.body {} else if request.isBodyWhole { try claim.body.check(request.body.span) }
-        } catch {
-            cause = Mistake.ofBody(Draft(request), claim.body)
-            throw error
-        }
-        if let session = question.session { cause = Cause.ofRelease(named: claim, beside: session, question) }
-        guard let now = question.at else { return }
-        let allowance = Allowance(question.policy, question.scheme)
-        do throws(Refusal) {
-            _ = try Freshness().judge(
-                claim.created, claim.expires, claim.lifetime, allowance, at: now)
-        } catch {
-            cause = Cause.ofClock(claim, allowance, now)
-            throw error
+            // The refusal says what is wrong with it.
         }
     }
+}
 
-    /// The claim, once its signature holds.
-    private mutating func read(
-        _ request: Request, _ scheme: any Scheme, _ question: Question
-    ) throws(Refusal) -> Claim {
-        var workspace = Workspace()
-        guard let claim = try scheme.claim(in: request, by: question.policy, &workspace) else {
-            throw Refusal(.unsigned, Explanation.absence(of: question.scheme, in: request))
+extension Cause {
+    /// By the step at which the request was refused: what is evidence differs.
+    fileprivate static func of(
+        _ refusal: Refusal, _ request: Request, _ judgement: Judgement, _ question: Explanation.Question,
+        _ schemes: Registry
+    ) -> Cause? {
+        switch judgement.step {
+        case .authority, .end: return ofRule(refusal)
+        case .claim, .key, .signature:
+            guard let scheme = schemes.scheme(named: question.scheme) else { return nil }
+            var inquiry = Inquiry(request, scheme, question)
+            return inquiry.cause()
+        case .policy:
+            guard let session = question.session, let claim = judgement.claim, refusal.code == .badSignature else {
+                return ofRule(refusal)
+            }
+            return ofRelease(named: claim, beside: session, question) ?? ofRule(refusal)
+        case .body:
+            guard let claim = judgement.claim, refusal.code == .bodyMismatch else { return nil }
+            return Mistake.ofBody(Draft(request), claim.body)
+        case .freshness:
+            guard let claim = judgement.claim, let now = question.at else { return nil }
+            return ofClock(claim, Allowance(question.policy, question.scheme), now)
+        case .release, .replay, .session, .device: return ofRule(refusal)
         }
-        try scheme.spell(claim, request, &workspace)
-        note(claim, request, workspace)
-        add("not signed by this scheme", Explanation.describe(scheme.coverage))
-        spelled = Array(workspace.text.shown.utf8)
-        if claim.scheme == .sigV4 { canonicalRequest = Array(workspace.canonicalRequest.utf8) }
-        notes = claim.shortfalls.descriptions
-        if let keyID = question.keyID, keyID != claim.keyID {
-            throw Refusal(.unknownKey, "the request names key \(claim.keyID); expected \(keyID)")
-        }
-        let candidate = Candidate(key: question.key, nextKey: question.nextKey, release: nil)
-        guard try Verify.signer(of: claim, request, scheme, candidate, &workspace) != nil else {
-            throw Refusal(.badSignature, "another secret, or something that is covered was changed")
-        }
-        if let ambiguity = scheme.ambiguity(of: request, workspace) { notes.append(ambiguity) }
-        if case .leftOpen = claim.body, question.policy.unsignedPayload == .refused {
-            notes.append("the body is not signed; policy unsigned-payload=on would let it through")
-        }
-        return claim
     }
 }

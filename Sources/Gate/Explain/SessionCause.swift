@@ -7,7 +7,6 @@ extension Cause {
     static func ofRelease(
         named claim: Claim, beside session: Session, _ question: Explanation.Question
     ) -> Cause? {
-        guard question.refusal?.code == .badSignature else { return nil }
         guard let release = claim.release else {
             return Cause(
                 "release-missing", "the session's key signed, and no release is named beside its token",

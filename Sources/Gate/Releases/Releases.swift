@@ -7,23 +7,23 @@ package struct Releases: Sendable {
 
     package init() {}
 
-    /// What is to be told to the caller, who is let in; nil for nothing. `network` is where
-    /// the client calls from, as far as one can be told from another.
+    /// What is to be told to the caller, who is let in; nil for nothing. `session` is the one that the request names, and
+    /// `network` where the client calls from, as far as one can be told from another.
     package func check(
-        _ caller: Caller, _ effect: Effect, from network: () -> [UInt8], at now: Int64
+        _ release: ReleaseKey, in session: Session?, _ effect: Effect, from network: () -> [UInt8], at now: Int64
     ) throws(Refusal) -> UpdateNotice? {
-        guard let retirement = caller.release.retirement else { return nil }
-        switch retirement.stage(at: now, place: { RolloutPlace.of(caller, from: network) }) {
+        guard let retirement = release.retirement else { return nil }
+        switch retirement.stage(at: now, place: { RolloutPlace.of(release, in: session, from: network) }) {
         case .live: return nil
         case .warn: return UpdateNotice(.warn, retirement)
         case .readOnly where effect == .reads: return UpdateNotice(.readOnly, retirement)
         case .readOnly:
             throw Refusal(
-                .updateRequired, "release \(caller.release.id) may only read since \(retirement.readOnlyAt ?? now)",
+                .updateRequired, "release \(release.id) may only read since \(retirement.readOnlyAt ?? now)",
                 link: retirement.updateURL)
         case .retired:
             throw Refusal(
-                .updateRequired, "release \(caller.release.id) was retired at \(retirement.at)",
+                .updateRequired, "release \(release.id) was retired at \(retirement.at)",
                 link: retirement.updateURL)
         }
     }

@@ -7,9 +7,9 @@ import CountersignWire
 /// first.
 enum RolloutPlace {
     /// 0 to 99. A session has its own place; of a caller without one the network is all that is known.
-    static func of(_ caller: Caller, from network: () -> [UInt8]) -> Int {
-        let name = caller.session?.id.description ?? Hex.encode(network().span)
-        return place(of: name, under: caller.release.id)
+    static func of(_ release: ReleaseKey, in session: Session?, from network: () -> [UInt8]) -> Int {
+        let name = session?.id.description ?? Hex.encode(network().span)
+        return place(of: name, under: release.id)
     }
 
     private static func place(of name: String, under release: KeyID) -> Int {

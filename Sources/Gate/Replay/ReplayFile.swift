@@ -113,6 +113,15 @@ package final class ReplayFile: ReplayGuard, @unchecked Sendable {
         try await insert(entry, growingTo: rows)
     }
 
+    nonisolated(nonsending) package func lookUp(_ entry: ReplayEntry) async throws(Refusal) {
+        let fingerprint = Fingerprint(entry, hash)
+        let oldest = entry.now - retention.load(ordering: .relaxed)
+        let isIn = locks.with(fingerprint.shard, repair: table.removeMoved) {
+            table.contains(fingerprint, oldest: oldest)
+        }
+        if isIn { throw Refusal(.replayed, "scheme \(entry.scheme.rawValue), key \(entry.keyID)") }
+    }
+
     /// The rare case of ``insert(_:)``: its bucket is full, and the table did not grow ahead of it.
     nonisolated(nonsending) private func insert(_ entry: ReplayEntry, growingTo first: Int) async throws(Refusal) {
         var rows = first

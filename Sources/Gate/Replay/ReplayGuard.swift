@@ -6,6 +6,10 @@ package protocol ReplayGuard: Sendable {
     /// Returns once the entry is in, and will be found even after a crash. Refuses `replayed` where it was in already,
     /// `unavailable` where the guard cannot vouch for a request of that age.
     nonisolated(nonsending) func insert(_ entry: ReplayEntry) async throws(Refusal)
+
+    /// Refuses `replayed` where the entry is in already, and changes nothing: a copy of a captured head is turned away
+    /// before a body is held for it. That an entry is not found says nothing; ``insert(_:)`` decides.
+    nonisolated(nonsending) func lookUp(_ entry: ReplayEntry) async throws(Refusal)
 }
 
 /// What makes a request the same as another: one key, one scheme, one replay key.
@@ -28,15 +32,14 @@ package struct ReplayEntry: Sendable {
 }
 
 extension ReplayGuard {
-    /// Lets a fresh proof through once.
-    nonisolated(nonsending) package func admit(_ fresh: consuming Fresh) async throws(Refusal) -> Caller {
+    /// Lets a complete proof through once.
+    nonisolated(nonsending) package func admit(_ proof: consuming CompleteProof) async throws(Refusal) -> Caller {
         // Schemes whose equal calls have equal signatures at any time have nothing that could be remembered.
-        if let key = fresh.replayKey {
-            let entry = ReplayEntry(fresh, key)
+        if let entry = ReplayEntry(proof.fresh) {
             if let shared = entry.sharedByAllKeys { try await insert(shared) }
             try await insert(entry)
         }
-        return Caller(fresh)
+        return Caller(proof)
     }
 }
 
@@ -55,7 +58,9 @@ extension ReplayEntry {
     /// No release has this id: it is reserved for tokens.
     private static let allKeys = KeyID("s_all-keys")
 
-    fileprivate init(_ fresh: borrowing Fresh, _ key: Claim.ReplayKey) {
+    /// Nil where nothing of the request could be remembered.
+    init?(_ fresh: borrowing Fresh) {
+        guard let key = fresh.replayKey else { return nil }
         keyID = fresh.scope
         scheme = fresh.release.scheme
         replayKey = key

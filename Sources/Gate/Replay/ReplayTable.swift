@@ -78,6 +78,20 @@ final class ReplayTable: @unchecked Sendable {
         return .crowded(rows: ReplayTable.rowsAfterSplit(of: row, among: rows))
     }
 
+    /// Whether that entry is in, and live.
+    func contains(_ fingerprint: Fingerprint, oldest: Int64) -> Bool {
+        let (bucket, _, _) = bucket(of: fingerprint)
+        for way in 0..<ReplayTable.ways {
+            let word = bucket[way * 2 + 1]
+            if !isDead(word, oldest), bucket[way * 2] == fingerprint.place,
+                UInt32(truncatingIfNeeded: word) == fingerprint.tail
+            {
+                return true
+            }
+        }
+        return false
+    }
+
     /// When the newest entry was created, whole Unix seconds; 0 where there is none. Entries of a refused interval do not
     /// count.
     var newest: Int64 {

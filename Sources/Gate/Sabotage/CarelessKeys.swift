@@ -12,6 +12,10 @@
             try await inner.key(for: id)?.altered(retirement: nil)
         }
 
+        package func allowsSignedForms(at host: Span<UInt8>) throws(Fault) -> Bool {
+            try inner.allowsSignedForms(at: host)
+        }
+
         nonisolated(nonsending) package func siblings(of release: ReleaseKey) async throws(Fault) -> [ReleaseKey] {
             try await inner.siblings(of: release)
         }

@@ -7,6 +7,8 @@
         package init() {}
 
         nonisolated(nonsending) package func insert(_ entry: ReplayEntry) async throws(Refusal) {}
+
+        nonisolated(nonsending) package func lookUp(_ entry: ReplayEntry) async throws(Refusal) {}
     }
 
     /// Leaves message-signatures to somebody who has spent their nonces earlier, and must not find them spent.
@@ -17,6 +19,10 @@
 
         nonisolated(nonsending) package func insert(_ entry: ReplayEntry) async throws(Refusal) {
             if entry.scheme != .messageSignatures { try await inner.insert(entry) }
+        }
+
+        nonisolated(nonsending) package func lookUp(_ entry: ReplayEntry) async throws(Refusal) {
+            if entry.scheme != .messageSignatures { try await inner.lookUp(entry) }
         }
     }
 
@@ -32,6 +38,10 @@
             } catch {
                 guard error.code == .unavailable else { throw error }
             }
+        }
+
+        nonisolated(nonsending) package func lookUp(_ entry: ReplayEntry) async throws(Refusal) {
+            try await inner.lookUp(entry)
         }
     }
 #endif

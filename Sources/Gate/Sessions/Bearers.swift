@@ -11,7 +11,7 @@ struct Bearers: Sendable {
     /// The caller with the session of the token that it sends, which may be over. Refused as `session-ended` where there is
     /// no such session, where it is another app's, and where the caller says that it is somebody else's.
     nonisolated(nonsending) func identify(
-        _ caller: Caller, sending request: Request, _ claim: Claim, _ work: WorkspacePool.Lease
+        _ caller: Caller, sending request: Request, _ claim: Claim, _ work: WorkspaceLease
     ) async throws(Refusal) -> Caller {
         if caller.session != nil || isLeftToBackend(caller) {
             try refuseStray(in: request)
@@ -41,9 +41,8 @@ struct Bearers: Sendable {
     }
 
     /// A token has run out. To an old client that renews none, that is the end: it would not know what else to do.
-    static func checkRenewal(_ session: Session, of caller: Caller) throws(Refusal) {
-        guard session.kind == .bearer, caller.scheme != .messageSignatures,
-            caller.release.policy.legacyRenewal == .refused
+    static func checkRenewal(_ session: Session, of release: ReleaseKey) throws(Refusal) {
+        guard session.kind == .bearer, release.scheme != .messageSignatures, release.policy.legacyRenewal == .refused
         else { return }
         throw Refusal(.sessionEnded, "session \(session.id): the token ran out, and this release renews none")
     }
@@ -81,7 +80,7 @@ struct Bearers: Sendable {
 
     /// Among the signed parameters, or in the field. Where it is in both, both are one.
     private func legacyToken(
-        _ claim: Claim, of caller: Caller, _ work: WorkspacePool.Lease, _ request: Request
+        _ claim: Claim, of caller: Caller, _ work: WorkspaceLease, _ request: Request
     ) throws(Refusal) -> [UInt8]? {
         let signed = claim.token(work.space)
         guard let (index, token) = try bearer(in: request) else { return signed }

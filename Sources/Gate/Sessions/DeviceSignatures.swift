@@ -7,12 +7,17 @@ import CountersignWire
 struct DeviceSignatures: Sendable {
     private let source: any SessionSource
     private let scheme = MessageSignatures()
+    private let failures: PublicKeyFailures
 
-    init(_ source: any SessionSource) { self.source = source }
+    init(_ source: any SessionSource, _ failures: PublicKeyFailures) {
+        self.source = source
+        self.failures = failures
+    }
 
-    /// `label` is that of the signature under which the caller was let in.
+    /// `label` is that of the signature under which the caller was let in; `network` is where the client calls from.
     nonisolated(nonsending) func check(
-        _ caller: Caller, sending request: Request, signed label: Slice, _ work: WorkspacePool.Lease
+        _ caller: Caller, sending request: Request, signed label: Slice, from network: () -> [UInt8], at now: Int64,
+        _ work: WorkspaceLease
     ) async throws(Refusal) {
         guard caller.release.policy.deviceSigned.asks(request) else { return }
         guard let session = caller.session else { throw Refusal(.sessionEnded, "this route needs a session") }
@@ -27,7 +32,10 @@ struct DeviceSignatures: Sendable {
             throw Refusal(.badSignature, "the device's signature: keyid \(claim.keyID) is not the session's token")
         }
         try scheme.spell(claim, request, &work.space)
+        let place = PublicKeyFailures.Place(claim.keyID, from: network())
+        if let place { try failures.check(place, at: now) }
         guard claim.compare(with: try await key(of: session), work.space) == .equal else {
+            if let place { failures.count(place, at: now) }
             throw Refusal(.badSignature, "the device's signature differs")
         }
     }

@@ -25,16 +25,17 @@ package struct Sessions: Sendable {
             if destination == .backend { try caller.release.policy.anonymous.admit(request) }
             return caller
         }
-        try Sessions.check(session, of: caller, at: now)
+        try Sessions.check(session, of: caller.release, at: now)
         source.noteUse(of: session, at: now)
         return caller
     }
 
-    private static func check(_ session: Session, of caller: Caller, at now: Int64) throws(Refusal) {
+    /// Whether the session lives; `release` is the one that calls.
+    static func check(_ session: Session, of release: ReleaseKey, at now: Int64) throws(Refusal) {
         if let end = session.end { throw Refusal(end, of: session.id) }
         if session.idleEnd <= now { throw Refusal(SessionEnd(.expired, at: session.idleEnd), of: session.id) }
         if session.expires <= now {
-            try Bearers.checkRenewal(session, of: caller)
+            try Bearers.checkRenewal(session, of: release)
             throw Refusal(.tokenExpired, "session \(session.id), epoch \(session.epoch): good until \(session.expires)")
         }
     }

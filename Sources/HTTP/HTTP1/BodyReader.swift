@@ -23,7 +23,7 @@ struct BodyReader {
         self.allowance = allowance
         state =
             switch framing {
-            case .none: .atEnd
+            case .none, .length(0): .atEnd
             case .length(let length): .sized(remaining: length)
             case .chunked: .chunked(ChunkedDecoder())
             }
@@ -32,6 +32,13 @@ struct BodyReader {
     var isAtEnd: Bool {
         if case .atEnd = state { return !isUnreadable }
         return false
+    }
+
+    /// Leaves out a body that has arrived whole, so that the connection can go on although nobody has read it.
+    mutating func skip(in buffer: Buffer) {
+        guard case .sized(let remaining) = state, remaining <= buffer.count else { return }
+        buffer.take(remaining)
+        state = .atEnd
     }
 
     mutating func didWait(seconds: Int64) { allowance = max(0, allowance - Int(seconds)) }

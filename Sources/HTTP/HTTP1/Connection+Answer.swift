@@ -24,6 +24,7 @@ enum AnswerFraming {
 extension Connection {
     func respond(_ answer: Answer) async {
         guard case .none = self.answer else { return }
+        skipArrivedBody()
         let framing: AnswerFraming =
             switch answer.status {
             // Source: RFC 9110 §8.6.

@@ -210,6 +210,14 @@ final class Connection: Exchange, @unchecked Sendable {
     /// listener has stopped accepting meanwhile.
     private var mayGoOn: Bool { requestKeepsAlive && body.isAtEnd && !listener.endsIdle }
 
+    /// A small body mostly comes with its head: then an answer that did not need it need not end the connection.
+    func skipArrivedBody() {
+        guard !expectsContinue, let input else { return }
+        body.skip(in: input)
+    }
+
+    func closeAfterAnswer() { abandonKeepAlive() }
+
     func abandonKeepAlive() { requestKeepsAlive = false }
 
     /// Closes so that the answer arrives: a close with input unread would reset the connection and take the answer with
@@ -268,8 +276,8 @@ final class Connection: Exchange, @unchecked Sendable {
         }
     }
 
-    func readWholeBody() async throws(Refusal) {
-        let limit = listener.limits.heldBodyBytes
+    func readWholeBody(atMost most: Int) async throws(Refusal) {
+        let limit = min(most, listener.limits.heldBodyBytes)
         if let overload { throw overload }
         if case .length(let length) = request.framing {
             guard length <= limit else { throw Refusal(.tooLarge, "a body of this kind is limited to \(limit) bytes") }

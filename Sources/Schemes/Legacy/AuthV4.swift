@@ -47,13 +47,14 @@ package struct AuthV4: Scheme {
         guard let timestamp = request.value(of: .xAuthTimestamp),
             let seconds = AuthClaim.seconds(head.extracting(timestamp.range))
         else { throw Refusal(.malformed, "X-Auth-Timestamp: expected whole Unix seconds, once") }
-        guard request.isBodyWhole else {
-            throw Refusal(.tooLarge, "auth-v4 signs inside the body, which is too large to be held")
-        }
-        try AuthV4Members.read(request.body.span, &workspace)
         var claim = Claim(scheme: name, keyID: keyID, algorithm: .hmacSHA256, mac: mac)
         claim.created = .unix(seconds)
         claim.replay = .impossible
+        switch request.bodyState {
+        case .whole: try AuthV4Members.read(request.body.span, &workspace)
+        case .awaited: claim.base = .awaitedBody
+        case .streaming: throw Refusal(.tooLarge, "auth-v4 signs inside the body, which is too large to be held")
+        }
         return claim
     }
 

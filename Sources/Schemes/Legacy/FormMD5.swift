@@ -22,7 +22,7 @@ package struct FormMD5: Scheme {
 
     package func trace(in request: Request, names: ParameterNames) -> Trace {
         guard let place = place(of: request) else { return .absent }
-        if place == .body, !request.isBodyWhole { return .outOfReach }
+        if place == .body, names.isFormUnread { return .outOfReach }
         return place.names(among: names).areMD5Signed ? .present : .absent
     }
 

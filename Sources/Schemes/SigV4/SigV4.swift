@@ -44,6 +44,7 @@ package struct SigV4: Scheme {
         claim.replay = .signature
         claim.coveredFields = .only(try workspace.sigV4.cover(request))
         claim.body = try workspace.sigV4.readPayload(of: request)
+        if case .inSignature = claim.body, request.bodyState == .awaited { claim.base = .awaitedBody }
         return claim
     }
 

@@ -79,7 +79,7 @@ extension SigV4Space {
                 return .leftOpen
             }
             reading.payload = .body
-            guard request.isBodyWhole else {
+            guard request.bodyState != .streaming else {
                 throw Refusal(
                     .tooLarge, "sigv4 without x-amz-content-sha256 signs the body, which is too large to be held")
             }

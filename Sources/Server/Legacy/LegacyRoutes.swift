@@ -18,15 +18,27 @@ struct LegacyRoutes: Sendable {
         let isSigned: Bool
     }
 
-    /// Nil where the call is the backend's: another path, an app without these routes, or nobody's. Refuses what is no call of
+    /// A login is a few parameters, and comes from anybody.
+    static let mostBodyBytes = 64 << 10
+
+    /// Whether the request may be for one of these: then its body, if it is small, is read before anything is judged. Most
+    /// are told by their path, and where no app has these routes, none is.
+    func mayBeCalled(by request: Request) throws(Refusal) -> Bool {
+        guard LegacyPath.reading(of: request) != nil else { return false }
+        do throws(Fault) {
+            return try services.ladder.apps.areAny
+        } catch {
+            throw Refusal(.unavailable, "legacy login: \(error.message)", retryAfter: 5)
+        }
+    }
+
+    /// What is called, by what was found of who calls. Nil where the call is the backend's: another path, an app without these routes, or nobody's. Refuses what is no call of
     /// ours, and could be one of the backend's own login, where guesses are neither judged nor counted.
-    nonisolated(nonsending) func find(_ request: Request, _ gate: Gate) async throws(Refusal) -> Found? {
+    func find(_ request: Request, _ judgement: Judgement) throws(Refusal) -> Found? {
         guard let reading = LegacyPath.reading(of: request) else { return nil }
-        let isSigned = gate.isSigned(request)
-        var release: ReleaseKey?
+        let isSigned = judgement.isSigned
         // Says whose call it would be; that the signature holds is the gate's to find, later.
-        if isSigned { release = await gate.standing(of: request).release }
-        let app = try app(of: request, release, isSigned: isSigned)
+        let app = try app(of: request, isSigned ? judgement.release : nil, isSigned: isSigned)
         guard let app, !reading.isOfTokens || app.policy.legacySession == .authority else { return nil }
         guard case .called(let path) = reading else {
             throw Refusal(.malformed, "where old clients sign in: expected the path as documented, and its method")

@@ -6,13 +6,14 @@ import CountersignWire
 extension Gateway {
     /// To the backend once, however many copies come; later ones get the answer of the first.
     func passOnce(
-        _ keyed: IdempotentRequest, _ exchange: any Exchange, _ request: Request, from caller: Caller, _ event: EventID
+        _ keyed: IdempotentRequest, _ exchange: any Exchange, _ request: Request, from caller: Caller,
+        _ judgement: Judgement, _ event: EventID
     ) async throws(Refusal) {
         switch try await once.begin(keyed) {
         case .again(.whole(let status, let fields, let body)):
             var answer = Answer(status: status, fields: fields, body: body).telling(caller)
             answer.fields.append(Answer.Field("Countersign-Replayed", "true"))
-            await exchange.respond(await signed(answer, to: request))
+            await exchange.respond(signed(answer, to: exchange, judgement))
         case .again(.long(let status)):
             throw Refusal(
                 .unavailable, "Idempotency-Key: done before with status \(status); its answer was too long to be kept",
@@ -21,7 +22,7 @@ extension Gateway {
             let recorder = AnswerRecorder(keeping: once.mostKept)
             let result: Result<Void, Refusal>
             do throws(Refusal) {
-                result = .success(try await send(exchange, request, from: caller, event, recorder))
+                result = .success(try await send(exchange, request, from: caller, judgement, event, recorder))
             } catch {
                 result = .failure(error)
             }

@@ -16,6 +16,9 @@ struct Route: Sendable {
         case session
     }
 
+    /// Of a request to any of them: what they read is small, and some of them read it from anybody.
+    static let mostBodyBytes = 64 << 10
+
     /// HEAD is taken where GET is.
     let method: StaticString
     /// Below the prefix, beginning with `/`. A last part `*` takes any one part, which is ``RouteCall/parameter``.

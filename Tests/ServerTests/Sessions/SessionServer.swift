@@ -161,6 +161,7 @@ private final class HeldExchange: Exchange {
 
     func attribute(to address: NetworkAddress) {}
     func recordProof(_ proof: CallerProof) { self.proof = proof }
-    func readWholeBody() async throws(Refusal) {}
+    func readWholeBody(atMost limit: Int) async throws(Refusal) {}
+    func closeAfterAnswer() {}
     func respond(_ answer: Answer) async { if self.answer == nil { self.answer = answer } }
 }

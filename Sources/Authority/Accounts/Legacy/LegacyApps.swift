@@ -24,6 +24,9 @@ package final class LegacyApps: @unchecked Sendable {
         snapshot = try LegacyApps.load(deployment)
     }
 
+    /// Whether any app's policy has `legacy-login`.
+    package var areAny: Bool { get throws(Fault) { try !current().isEmpty } }
+
     /// The app of that name; nil where its policy does not have `legacy-login`.
     package func app(named name: String) throws(Fault) -> LegacyApp? {
         try current().first { $0.name.description == name }
