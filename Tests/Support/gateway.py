@@ -143,6 +143,11 @@ class Gateway:
         """Resident bytes of the server."""
         return self._status("VmRSS:")
 
+    def busy(self) -> float:
+        """Milliseconds of CPU that the server's threads have used."""
+        tasks = pathlib.Path(f"/proc/{self.process.pid}/task").glob("*/schedstat")
+        return sum(int(task.read_text().split()[0]) for task in tasks) / 1e6
+
     def most_rss(self) -> int:
         """The most that it ever had."""
         return self._status("VmHWM:")

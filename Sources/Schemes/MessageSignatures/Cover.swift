@@ -8,6 +8,7 @@ extension MessageSignatures {
         var plain: UInt128 = 0
         var seen = Seen()
         var parsed = 0
+        var queryBytes = 0
         for index in workspace.signature.components.range {
             var component = workspace.components[index]
             // Source: RFC 9421 §2, each component once.
@@ -26,6 +27,12 @@ extension MessageSignatures {
             } else {
                 try component.check(on: .request, in: request)
                 if component.isParsed { parsed += 1 }
+                if component.kind == .queryParam { queryBytes += request.query?.count ?? 0 }
+                guard queryBytes <= SignatureInput.mostQueryBytes else {
+                    throw Refusal(
+                        .malformed,
+                        "Signature-Input: more query parameters than are looked up in a query of this length")
+                }
                 guard parsed <= SignatureInput.mostParsed else {
                     throw Refusal(
                         .malformed,

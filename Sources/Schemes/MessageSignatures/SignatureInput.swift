@@ -24,6 +24,8 @@ struct SignatureInput: BitwiseCopyable {
     static let most = (components: 64, signatures: 8)
     /// Of those for which a whole field or query is parsed: this happens before anybody has proved who he is.
     static let mostParsed = 16
+    /// Bytes of the query that are read for all `@query-param` components together.
+    static let mostQueryBytes = 128 << 10
 
     enum Flaw: UInt8, BitwiseCopyable {
         case spacing, number, boolean, kind, repeated, components
@@ -52,10 +54,11 @@ struct SignatureInput: BitwiseCopyable {
     static func read(_ request: Request, _ workspace: inout Workspace, _ rule: Rule) throws(Refusal) {
         workspace.components.removeAll(keepingCapacity: true)
         var choice = Choice()
-        for field in request.fields where field.known == .signatureInput {
+        // Beyond the limit nothing is read: `made` refuses it.
+        for field in request.fields where field.known == .signatureInput && choice.isWithinLimit {
             var reader = StructuredField(request.head.span.extracting(field.value.range))
             do throws(StructuredField.Problem) {
-                while let label = try reader.nextMember() {
+                while choice.isWithinLimit, let label = try reader.nextMember() {
                     var input = try member(&reader, at: field.value.start, &workspace)
                     input.label = label.moved(by: field.value.start)
                     switch rule {
@@ -91,6 +94,8 @@ struct SignatureInput: BitwiseCopyable {
         private var untagged: SignatureInput?
         private var count = (all: 0, tagged: 0, untagged: 0)
 
+        var isWithinLimit: Bool { count.all <= most.signatures }
+
         /// `isOurs` is nil for a signature without a tag.
         mutating func offer(_ input: SignatureInput, isOurs: Bool?) {
             count.all += 1
@@ -106,7 +111,7 @@ struct SignatureInput: BitwiseCopyable {
         }
 
         func made(_ rule: Rule) throws(Refusal) -> SignatureInput {
-            guard count.all <= most.signatures else { throw Refusal(.malformed, "more than 8 signatures") }
+            guard isWithinLimit else { throw Refusal(.malformed, "more than 8 signatures") }
             guard count.tagged <= 1 else { throw Refusal(.malformed, "two signatures \(rule.words)") }
             guard var input = tagged ?? untagged else {
                 throw Refusal(.unsigned, "no signature in Signature-Input \(rule.words)")

@@ -11,7 +11,7 @@ extension SigV4Space {
         canonical.append(request.head.span.extracting(request.method.range))
         canonical.append(lineFeed)
         facts.hasLostSegments = false
-        if spelling == .asWritten || isForS3 { writePathAsWritten(request) } else { writeStandardPath(request) }
+        if spelling == .asWritten || isForS3 { writePathAsWritten(request) } else { try writeStandardPath(request) }
         canonical.append(lineFeed)
         switch spelling {
         case .standard: try writeSortedQuery(request, .anew)

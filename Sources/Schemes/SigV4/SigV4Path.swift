@@ -2,6 +2,9 @@ import CountersignWire
 
 /// The path's line of a canonical request.
 enum SigV4Path {
+    /// As many segments as a path may have that is written anew: this happens before anybody has proved who he is.
+    static let mostSegments = 4_096
+
     /// Whether the standard spelling of some *other* path that can be sent might read like this one. It has unreserved
     /// characters, slashes, and the upper-case escapes of what a target may hold beside those, at least one of them;
     /// nothing else. `/a%20b` is not one, for no target has a space in it; `/a%2520b` is.
@@ -33,11 +36,16 @@ enum SigV4Path {
 extension SigV4Space {
     /// Without empty and dot segments, and everything but unreserved characters escaped, `%` too: what came escaped is
     /// escaped twice. A path that ends in a dot segment loses its slash, as botocore has it.
-    mutating func writeStandardPath(_ request: Request) {
+    mutating func writeStandardPath(_ request: Request) throws(Refusal) {
         let path = request.head.span.extracting(request.path.range)
         segments.removeAll(keepingCapacity: true)
         var start = 0
+        var count = 0
         while start <= path.count {
+            count += 1
+            guard count <= SigV4Path.mostSegments else {
+                throw Refusal(.malformed, "path: more than \(SigV4Path.mostSegments) segments")
+            }
             var end = start
             while end < path.count, path[end] != UInt8(ascii: "/") { end += 1 }
             let segment = path.extracting(start..<end)
