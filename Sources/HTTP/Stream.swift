@@ -292,7 +292,10 @@ final class Stream: @unchecked Sendable {
         hasJustWaited = true
         if let share { loop.charged = share }
         switch wake {
-        case .ready: return
+        case .ready:
+            // Closed after it became ready and before its task ran: what was taken before the wait (the TLS object, the
+            // descriptor's number) is not the stream's any more.
+            guard !isClosed else { throw .closed }
         case .timedOut: throw .timedOut
         case .closed: throw .closed
         }
