@@ -138,3 +138,25 @@ def test_every_line_is_written_where_the_settings_say_so(tmp_path):
         gateway.stop()
         assert len(lines(gateway, ATTACKER, "unsigned")) == 1000
         assert not left_out(gateway)
+
+
+def test_clients_behind_a_trusted_proxy_are_told_apart_and_networks_of_ipv6_are_not(tmp_path):
+    with Gateway(tmp_path, "--tls", "off", "--trusted-proxies", "127.0.0.2") as gateway:
+        gateway.add_app("demo")
+        gateway.key = gateway.add_release()
+
+        def refused(client: str) -> bytes:
+            return unsigned(gateway).replace(b"\r\n\r\n", f"\r\nX-Forwarded-For: {client}\r\n\r\n".encode())
+
+        assert flood(gateway, refused("203.0.113.9"), 200) == [401] * 200
+        assert flood(gateway, refused("203.0.113.10"), 10) == [401] * 10
+        for host in range(60):
+            assert flood(gateway, refused(f"2001:db8::{host + 1:x}"), 1) == [401]
+        gateway.stop()
+        written = collections.Counter(event["client"] for event in gateway.events() if "client" in event)
+        assert written["203.0.113.10"] == 10
+        assert 20 <= written["203.0.113.9"] <= 60
+        assert written["203.0.113.9"] + left_out(gateway)["203.0.113.9", "unsigned"] == 200
+        network = sum(count for client, count in written.items() if client.startswith("2001:db8::"))
+        assert 20 <= network <= 59
+        assert network + left_out(gateway)["2001:db8::/64", "unsigned"] == 60

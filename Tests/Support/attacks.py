@@ -39,6 +39,10 @@ def unfinished_body(target: Target) -> list[bytes]:
     return [head(target, "POST", "Content-Length: 1048576") + bytes(1 << 20)[:-1]]
 
 
+def unfinished_form(target: Target) -> list[bytes]:
+    return [head(target, "POST", f"Content-Type: {FORM}", "Content-Length: 1048576") + b"app_id=" * 149_796]
+
+
 def unfinished_claimed_body(target: Target) -> list[bytes]:
     """The same under the id of a live key, and a signature that does not hold."""
     signed = target.key.head(
@@ -54,7 +58,11 @@ def without_signature(signed: bytes) -> bytes:
 
 
 def tiny_chunks(target: Target) -> list[bytes]:
-    return [head(target, "POST", "Transfer-Encoding: chunked") + b"1\r\na\r\n" * 200_000 + b"0\r\n\r\n"]
+    return [
+        head(target, "POST", f"Content-Type: {FORM}", "Transfer-Encoding: chunked")
+        + b"1\r\na\r\n" * 200_000
+        + b"0\r\n\r\n"
+    ]
 
 
 def many_fields(target: Target) -> list[bytes]:
@@ -184,6 +192,20 @@ ATTACKS = [
     ),
     Attack("chunks", "bodies in chunks of one byte", (Flood(tiny_chunks, "", 8),), {"sent_bytes": 500_000}),
     Attack(
+        "chunks-legacy",
+        "the same where the policy allows every scheme, as forms",
+        (Flood(tiny_chunks, "", 8),),
+        {"sent_bytes": 500_000},
+        policy=EVERY,
+    ),
+    Attack(
+        "bodies-legacy",
+        "300 connections that hold forms where the policy allows every scheme",
+        (Flood(unfinished_form, "--limit 1", 300),),
+        {"opened": 300},
+        policy=EVERY,
+    ),
+    Attack(
         "idle",
         "300 idle connections where 300 are allowed",
         (Flood(None, "--silent", 300),),
@@ -254,7 +276,7 @@ ATTACKS = [
         "slow-readers",
         "answers that are read by the byte",
         (Flood(UNSIGNED, "--window 0 --read-rate 100", 300, 1000),),
-        {"opened": 300, "read_bytes": 1000},
+        {"opened": 300, "sent_bytes": 100_000},
     ),
     Attack(
         "replay",
