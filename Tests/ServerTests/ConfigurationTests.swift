@@ -48,6 +48,8 @@ import Testing
             ("listen", "[::1]:0"), ("admin", "off"), ("upstream", "https://b.example"),
             ("upstream", "http://[::1]:8080"),
             ("tls", "off"), ("tls", "a.pem,b.pem"), ("authority", "a.example,b:8443,[::1]:9"), ("log", "/var/log/x"),
+            ("upstream-ca", "/ca.pem"), ("upstream-certificate", "c.pem,k.pem"),
+            ("limit-upstream-connections", "1"), ("limit-upstream-waiting", "0"),
             ("prefix", "/a/b-c"), ("limit-head", "1024"), ("deadline-idle", "1"), ("replay", "memory"),
         ])
     func values(_ row: (name: String, value: String)) throws {
@@ -67,7 +69,8 @@ import Testing
             ("workers", "1e3"),
             ("workers", "99999999999999999999"), ("prefix", "x"), ("prefix", "/"), ("prefix", "/a/"),
             ("prefix", "/../x"),
-            ("prefix", "/a?b"), ("limit-head", "1"), ("deadline-head", "0"), ("store", "postgres://u:hunter2@h/db"),
+            ("prefix", "/a?b"), ("upstream-certificate", "only.pem"), ("limit-upstream-connections", "0"),
+            ("limit-head", "1"), ("deadline-head", "0"), ("store", "postgres://u:hunter2@h/db"),
             ("store", "sqlite:"), ("store", "mysql:x"), ("replay", "redis://:hunter2@h"), ("data", ""), ("log", "a\0b"),
         ])
     func wrong(_ row: (name: String, value: String)) throws {
