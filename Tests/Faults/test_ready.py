@@ -4,6 +4,7 @@ reached. It needs no traffic to find out, and one stray failure does not flip it
 import errno
 import json
 import socket
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -11,7 +12,7 @@ import urllib.request
 import pytest
 
 from authority import Authority
-from backend import Backend
+from backend import Backend, ok
 from failing import FailingDisk
 from gateway import Gateway
 from tls_backend import TLSBackend
@@ -108,6 +109,28 @@ def test_traffic_is_proof_enough_and_a_stray_failure_is_none(tmp_path):
                 assert gateway.causes() == []
                 time.sleep(0.25)
         gateway.until(["upstream"])
+
+
+def test_it_is_not_ready_while_it_drains(tmp_path):
+    let_go = threading.Event()
+
+    def slow(seen, sock):
+        assert let_go.wait(30)
+        ok(seen, sock)
+
+    with Backend(slow) as backend:
+        gateway = Ready(tmp_path, "--upstream", backend.url).start()
+        gateway.add_app("demo")
+        key = gateway.add_release()
+        gateway.until([])
+        with gateway.connect() as connection:
+            connection.send(key.request())
+            backend.wait(1)
+            gateway.process.terminate()
+            gateway.until(["draining"], 5)
+            let_go.set()
+            assert connection.answer().status == 200
+        assert gateway.process.wait(30) == 0
 
 
 @pytest.mark.parametrize("error", [errno.EIO, errno.ENOSPC], ids=["EIO", "ENOSPC"])
