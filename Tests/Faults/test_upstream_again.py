@@ -129,7 +129,8 @@ def test_an_early_answer_arrives(tmp_path, kind, size, behaviour):
     with backend:
         # Connections inherit it from the listener.
         backend.listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8192)
-        front = gateway_before(backend, tmp_path, "--limit-held-body", 16 << 20, "--deadline-upstream-answer", 3)
+        front = gateway_before(backend, tmp_path, "--limit-held-body", 16 << 20, "--limit-address-unproven-bytes", 64 << 20,
+                               "--limit-unproven-bytes", 64 << 20, "--deadline-upstream-answer", 3)
         body = b"x" * size
         value = base64.b64encode(hashlib.sha256(body).digest()).decode()
         for number in range(2):
