@@ -178,15 +178,19 @@ final class Gateway: Handler, @unchecked Sendable {
         _ exchange: any Exchange, _ judgement: Judgement, for destination: Destination,
         as effect: Releases.Effect? = nil
     ) async throws(Refusal) -> Caller {
-        if exchange.request.bodyState == .awaited {
+        // Under overload, too, what the caller has proved is asked before anything is remembered of the request.
+        if exchange.request.bodyState == .awaited || exchange.overload != nil {
             try await gate.judgeHead(
                 of: exchange.request, judgement, from: { network(of: exchange) }, for: destination, as: effect)
             if destination == .ownRoute {
-                guard let claim = judgement.claim else { throw Refusal(.unsigned) }
+                guard let claim = judgement.claim else { throw Refusal(.unsigned, "no signature in the head") }
                 try Gateway.checkScheme(claim.scheme)
             }
             if let proof = judgement.proof { exchange.recordProof(proof) }
-            try await readBody(of: exchange, atMost: limits.heldBodyBytes)
+            if let overload = exchange.overload { throw overload }
+            if exchange.request.bodyState == .awaited {
+                try await readBody(of: exchange, atMost: limits.heldBodyBytes)
+            }
         }
         let caller = try await gate.judge(
             exchange.request, judgement, from: { network(of: exchange) }, for: destination, as: effect)

@@ -55,6 +55,7 @@ public enum Server {
             Route.open(assertionKeys) + [.time(signedBy: signing.authority), .pins(PinShelf(deployment))]
                 + sessions.routes + accounts.routes,
             legacy: LegacyRoutes(services: accounts.services))
+        let failures = PublicKeyFailures()
         let service = try Service(
             configuration, log: log, signing: signing, meter: meter, replay: replay,
             adminToken: deployment.folder.adminToken, assertionKeys: assertionKeys, once: once,
@@ -65,7 +66,7 @@ public enum Server {
             #endif
             return Gate(
                 authorities: Authorities(authorities), keys: keys, sessions: sessions.live, replay: replay,
-                clock: SystemTime())
+                failures: failures, clock: SystemTime())
         }
         let meterStore = configuration.openStore()
         defer { meterStore.close() }
