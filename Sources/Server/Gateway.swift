@@ -49,7 +49,9 @@ final class Gateway: Handler, @unchecked Sendable {
     }
 
     func handle(_ exchange: any Exchange) async {
-        if let client = proxies.claimed(by: exchange.request, from: exchange.peer) { exchange.attribute(to: client) }
+        if proxies.areNamed, let client = proxies.claimed(by: exchange.request, from: exchange.peer) {
+            exchange.attribute(to: client)
+        }
         var event = RequestEvent(id: EventID(&events))
         let judgement = gate.begin()
         do throws(Refusal) {
@@ -256,7 +258,7 @@ final class Gateway: Handler, @unchecked Sendable {
     ) async throws(Refusal) {
         var forwarding = Forwarding(
             fields: identity.forwardedFields(of: request, caller: caller),
-            added: try identity.lines(for: caller, sending: exchange, event: event, at: clock.now))
+            added: try identity.lines(for: caller, sending: request, over: exchange, event: event, at: clock.now))
         forwarding.addedToAnswer = UpdateField.line(for: caller)
         forwarding.observer = observer
         forwarding.caller = caller.session.map { .account($0.account.number) }

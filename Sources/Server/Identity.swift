@@ -24,9 +24,9 @@ final class Identity {
 
     /// The field lines of our own, each with its CRLF. Source: docs/protocol.md, "To the upstream".
     func lines(
-        for caller: Caller, sending exchange: any Exchange, event: EventID, at now: Int64
+        for caller: Caller, sending request: Request, over exchange: any Exchange, event: EventID, at now: Int64
     ) throws(Refusal) -> [UInt8] {
-        let client = clients.lines(for: exchange)
+        let client = clients.lines(for: exchange, sending: request)
         let release = releaseLines(for: caller.release)
         var lines: [UInt8] = []
         lines.reserveCapacity(release.count + client.bytes.count + Identity.roomForSession)
@@ -38,10 +38,10 @@ final class Identity {
         lines.append(contentsOf: "\r\n".utf8)
         if caller.release.policy.assertion == .signed {
             try asserter.append(
-                for: exchange.request, caller, from: client.address, event, at: now, to: &lines)
+                for: request, caller, from: client.address, event, at: now, to: &lines)
         }
         #if SABOTAGE
-            lines = Sabotage.lines(lines, sentBy: exchange.request)
+            lines = Sabotage.lines(lines, sentBy: request)
         #endif
         return lines
     }

@@ -12,7 +12,7 @@ from gateway import Gateway
 
 ZEROS = "0" * 64
 # Milliseconds. A binary that was built for debugging takes ten to forty times as long over each byte.
-LIMIT = 40 if "debug" in os.environ.get("COUNTERSIGN_BINARY", "") else 1
+LIMIT = 100 if "debug" in os.environ.get("COUNTERSIGN_BINARY", "") else 1
 ROUNDS = 20
 
 

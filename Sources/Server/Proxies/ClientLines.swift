@@ -40,11 +40,22 @@ struct ClientLines: Sendable {
 
 /// The lines of the last connections, so that they are composed once for each. Confined to one loop.
 struct ClientLineCache {
-    private struct Entry {
-        var peer: String
-        var transport: Request.Transport
-        var host: [UInt8]
-        var lines: ClientLines
+    /// An object, so that finding it copies nothing.
+    private final class Entry {
+        let peer: String
+        let transport: Request.Transport
+        let host: [UInt8]
+        let lines: ClientLines
+
+        init(peer: String, transport: Request.Transport, host: [UInt8], lines: ClientLines) {
+            (self.peer, self.transport, self.host, self.lines) = (peer, transport, host, lines)
+        }
+
+        func isOf(_ peer: String, _ transport: Request.Transport, calling host: Span<UInt8>) -> Bool {
+            guard self.peer == peer, self.transport == transport else { return false }
+            let own = self.host
+            return host.matches(own.span)
+        }
     }
 
     private static let slots = 512
@@ -53,26 +64,21 @@ struct ClientLineCache {
 
     init(_ proxies: TrustedProxies) { self.proxies = proxies }
 
-    mutating func lines(for exchange: any Exchange) -> ClientLines {
-        let request = exchange.request
+    /// `request` is the exchange's own.
+    mutating func lines(for exchange: any Exchange, sending request: Request) -> ClientLines {
         let host = request.head.span.extracting(request.authority.range)
-        if proxies.isTrusted(peer: exchange.peer) {
+        let peer = exchange.peer
+        if proxies.areNamed, proxies.isTrusted(peer: peer) {
             return ClientLines(
-                client: proxies.client(of: request, from: exchange.peer), transport: proxies.transport(of: request),
+                client: proxies.client(of: request, from: peer), transport: proxies.transport(of: request),
                 host: host)
         }
         // A connection stays where it is in memory, and another one there is told by its peer.
         let place = Int(bitPattern: ObjectIdentifier(exchange)) >> 4 & (ClientLineCache.slots - 1)
-        if let entry = entries[place], entry.peer == exchange.peer, entry.transport == request.transport,
-            host.matches(entry.host.span)
-        {
-            return entry.lines
-        }
-        let lines = ClientLines(
-            client: NetworkAddress(withPort: exchange.peer), transport: request.transport, host: host)
+        if let entry = entries[place], entry.isOf(peer, request.transport, calling: host) { return entry.lines }
+        let lines = ClientLines(client: NetworkAddress(withPort: peer), transport: request.transport, host: host)
         entries[place] = Entry(
-            peer: exchange.peer, transport: request.transport,
-            host: host.withUnsafeBufferPointer { Array($0) }, lines: lines)
+            peer: peer, transport: request.transport, host: host.withUnsafeBufferPointer { Array($0) }, lines: lines)
         return lines
     }
 }

@@ -12,6 +12,9 @@ struct TrustedProxies: Sendable {
 
     init(_ ranges: [AddressRange] = []) { self.ranges = ranges }
 
+    /// Whether there is any; without one nothing has to be looked at.
+    var areNamed: Bool { !ranges.isEmpty }
+
     /// Where the client of `request` calls from, over a connection from `peer`: as the last of them says that is not one of them
     /// itself. What is no address ends the search, and the hop that said it counts. Nil where `peer` is no address.
     /// Each hop adds to the right of `X-Forwarded-For` whom it had the request from.
