@@ -197,6 +197,7 @@ final class Gateway: Handler, @unchecked Sendable {
         let caller = try await gate.judge(
             exchange.request, judgement, from: { network(of: exchange) }, for: destination, as: effect)
         if let proof = judgement.proof { exchange.recordProof(proof) }
+        if let overload = exchange.overload { throw overload }
         return caller
     }
 

@@ -259,21 +259,36 @@ final class Connection: Exchange, @unchecked Sendable {
         guard !body.isAtEnd, !target.isFull else { return 0 }
         let buffer = takeInput()
         do {
-            if expectsContinue {
-                expectsContinue = false
-                if buffer.isEmpty { try await sendContinue() }
-            }
             while true {
                 let count = try body.take(from: buffer, into: target)
                 if count > 0 || body.isAtEnd { return count }
-                let before = loop.seconds
-                stream.readDeadline = before + Int64(body.allowance)
-                guard try await stream.read(into: buffer) > 0 else { throw Stream.Failure.closed }
-                body.didWait(seconds: loop.seconds - before)
+                try await receiveBody(into: buffer)
             }
         } catch {
             throw cut(error)
         }
+    }
+
+    /// Waits for bytes behind those that were taken from the input; no second buffer is held meanwhile.
+    private func waitForBody() async throws(Refusal) {
+        let buffer = takeInput()
+        guard buffer.isEmpty else { return }
+        do {
+            try await receiveBody(into: buffer)
+        } catch {
+            throw cut(error)
+        }
+    }
+
+    private func receiveBody(into buffer: Buffer) async throws {
+        if expectsContinue {
+            expectsContinue = false
+            if buffer.isEmpty { try await sendContinue() }
+        }
+        let before = loop.seconds
+        stream.readDeadline = before + Int64(body.allowance)
+        guard try await stream.read(into: buffer) > 0 else { throw Stream.Failure.closed }
+        body.didWait(seconds: loop.seconds - before)
     }
 
     func readWholeBody(atMost most: Int) async throws(Refusal) {
@@ -282,19 +297,29 @@ final class Connection: Exchange, @unchecked Sendable {
         if case .length(let length) = request.framing {
             guard length <= limit else { throw Refusal(.tooLarge, "a body of this kind is limited to \(limit) bytes") }
         }
+        while !body.isAtEnd {
+            try await waitForBody()
+            try holdPiece(limit: limit)
+        }
+    }
+
+    /// Moves what has come of the body to the request.
+    private func holdPiece(limit: Int) throws(Refusal) {
         let piece = loop.buffers.take()
         defer { loop.buffers.put(piece) }
-        while try await readBody(into: piece) > 0 {
-            guard request.body.count + piece.count <= limit else {
-                throw Refusal(.tooLarge, "a body without a length is limited to \(limit) bytes")
-            }
-            guard usage.hold(piece.count) else {
-                listener.registry.counters.add(.refusedBody)
-                throw Refusal(.unavailable, "too many bodies are being held", retryAfter: 1)
-            }
-            request.body.append(contentsOf: piece.filled.assumingMemoryBound(to: UInt8.self))
-            piece.clear()
+        do throws(Refusal) {
+            _ = try body.take(from: takeInput(), into: piece)
+        } catch {
+            throw cut(error)
         }
+        guard request.body.count + piece.count <= limit else {
+            throw Refusal(.tooLarge, "a body without a length is limited to \(limit) bytes")
+        }
+        guard piece.isEmpty || usage.hold(piece.count) else {
+            listener.registry.counters.add(.refusedBody)
+            throw Refusal(.unavailable, "too many bodies are being held", retryAfter: 1)
+        }
+        request.body.append(contentsOf: piece.filled.assumingMemoryBound(to: UInt8.self))
     }
 
     private func cut(_ error: any Error) -> Refusal {
