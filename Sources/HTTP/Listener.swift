@@ -158,6 +158,7 @@ package final class Listener: @unchecked Sendable {
             stream: stream, listener: self, peer: address.description, usage: usage, retiresAt: retirement)
         connection.expectsProxyHeader = settings.proxyProtocol == .require && usage.isExempt
         connection.index = connections.count
+        connection.number = opened
         connections.append(connection)
         // Detached: an inheriting task would run on the main actor, and never start.
         Task.detached(executorPreference: loop) { await connection.serve() }
@@ -214,7 +215,11 @@ package final class Listener: @unchecked Sendable {
     func evict(_ standing: ConnectionStanding, most: Int) -> Int {
         guard most > 0 else { return 0 }
         let idle = connections.filter { $0.usage.standing == standing && $0.mayGiveWay }
-        let ordered = idle.map { (connection: $0, siblings: $0.usage.siblings, since: $0.idleSince) }
+        // The newest one, to which others gave way, is left the time to ask; more than one such would let strangers who connect
+        // again and again end the connections of those who have proved something.
+        let newest = idle.filter(\.isFresh).max { $0.number < $1.number }
+        let ordered = idle.filter { $0 !== newest }
+            .map { (connection: $0, siblings: $0.usage.siblings, since: $0.idleSince) }
             .sorted { ($1.siblings, $0.since) < ($0.siblings, $1.since) }
         let ended = ordered.prefix(most).count { $0.connection.stream.interruptReader() }
         for _ in 0..<ended { registry.counters.add(.evictedIdle) }

@@ -234,6 +234,9 @@ def test_bodies_of_strangers_leave_room_for_others(tmp_path):
             for _ in range(3):
                 connection.send(key.request("POST", "/mine", body))
                 assert connection.answer().status == 200
+        with gateway.from_address(ATTACKER) as connection:
+            connection.send(key.request("POST", "/neighbour", b"x" * 1000))
+            assert connection.answer().status == 200
         assert gateway.rss() - before < 100 * MIB
         for connection in holders:
             connection.sock.close()
@@ -241,6 +244,47 @@ def test_bodies_of_strangers_leave_room_for_others(tmp_path):
 
 def few_descriptors(folder, *options: object) -> Measured:
     return Measured(folder, "--tls", "off", *options)
+
+
+def test_few_descriptors(tmp_path):
+    """With 256 descriptors, strangers take what connections there are; requests on open ones go on to the upstream."""
+    with Backend() as backend:
+        gateway = few_descriptors(tmp_path, "--upstream", backend.url)
+        gateway.add_app("demo")
+        gateway.start(prefix=("prlimit", "--nofile=256:256"))
+        gateway.inside = ()
+        try:
+            key = gateway.add_release()
+            mine = [gateway.from_address(ORDINARY) for _ in range(20)]
+            for connection in mine:
+                connection.send(key.request())
+                assert connection.answer().status == 200
+            strangers = []
+            for index in range(400):
+                try:
+                    strangers.append(gateway.from_address(f"127.0.1.{index % 50 + 1}", 2))
+                except OSError:
+                    break
+            for _ in range(3):
+                for connection in mine:
+                    connection.send(key.request("POST", "/mine", b"x"))
+                for connection in mine:
+                    assert connection.answer().status == 200
+            assert "RLIMIT_NOFILE" in gateway.log_path.read_text()
+            for connection in strangers:
+                connection.sock.close()
+            deadline = time.monotonic() + 10
+            while True:
+                try:
+                    with gateway.from_address(OTHER, 2) as connection:
+                        connection.send(key.request())
+                        assert connection.answer().status == 200
+                        break
+                except (OSError, Closed):
+                    assert time.monotonic() < deadline, "it does not accept again"
+            assert gateway.process.poll() is None
+        finally:
+            gateway.stop()
 
 
 def test_running_out_of_descriptors_at_once(tmp_path):

@@ -56,7 +56,7 @@ package final class ConnectionRegistry: Sendable {
             ConnectionStanding.allCases.flatMap { standing in listeners.map { Step(listener: $0, standing: standing) } }
         }
         let excess = max(0, current - limit)
-        advance(steps[...], wanted: excess + max(1, limit / 32), found: 0)
+        advance(steps[...], excess: max(1, excess), spare: limit / 32, found: 0)
     }
 
     private struct Step: Sendable {
@@ -64,7 +64,9 @@ package final class ConnectionRegistry: Sendable {
         let standing: ConnectionStanding
     }
 
-    private func advance(_ steps: ArraySlice<Step>, wanted: Int, found: Int) {
+    /// Of strangers some more are ended than are needed now, so that not every new connection causes a search; of others none.
+    private func advance(_ steps: ArraySlice<Step>, excess: Int, spare: Int, found: Int) {
+        let wanted = steps.first?.standing == .unproven ? excess + spare : excess
         guard let step = steps.first, found < wanted else {
             if found == 0 { failed.store(EventLoop.monotonicSeconds(), ordering: .relaxed) }
             return isMakingRoom.store(false, ordering: .releasing)
@@ -73,7 +75,7 @@ package final class ConnectionRegistry: Sendable {
             // Enough were found among those that proved less: the others stay.
             let more = step.listener.evict(step.standing, most: wanted - found)
             let isEnough = found + more > 0 && steps.dropFirst().first?.standing != step.standing
-            advance(isEnough ? [] : steps.dropFirst(), wanted: wanted, found: found + more)
+            advance(isEnough ? [] : steps.dropFirst(), excess: excess, spare: spare, found: found + more)
         }
     }
 }

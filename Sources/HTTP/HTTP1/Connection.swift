@@ -12,6 +12,8 @@ final class Connection: Exchange, @unchecked Sendable {
     var request = Request()
     /// Where it stands in its listener's table.
     var index = 0
+    /// Of all connections that its listener opened, which.
+    var number: UInt64 = 0
     private(set) var phase = Phase.opening
     /// There are too many connections already: this one is told so and ended.
     var isOverLimit = false
@@ -69,8 +71,13 @@ final class Connection: Exchange, @unchecked Sendable {
             if let tls = listener.tls { try await stream.startTLS(tls, as: .server) }
             while try await receiveHead() {
                 await listener.handler.handle(self)
-                let goesOn = try await finishExchange()
-                guard usage.endExchange(), goesOn else { return }
+                let end = try await finishExchange()
+                let mayStay = usage.endExchange()
+                guard end == .goesOn, mayStay else {
+                    // Neither the request nor its body counts any more while the client takes its answer.
+                    letGo()
+                    return end == .isCut ? () : await linger()
+                }
             }
         } catch {
             // The other side went away, or its time ran out with nothing to be said to it.
@@ -107,9 +114,10 @@ final class Connection: Exchange, @unchecked Sendable {
         listener.didEnd(self)
     }
 
-    /// Whether it may give way to another: no request of it is being served. One that others gave way to is left the time to
-    /// ask, so that it does not end in the search that it caused.
-    var mayGiveWay: Bool { phase != .exchange && !(isNewcomer && requests == 0 && loop.seconds < idleSince + 2) }
+    /// Whether it may give way to another: no request of it is being served.
+    var mayGiveWay: Bool { phase != .exchange }
+    /// Others gave way to it a moment ago, and it has not asked for anything yet.
+    var isFresh: Bool { isNewcomer && requests == 0 && loop.seconds < idleSince + 2 }
 
     /// Reads the next head; false where the connection is to end, cleanly or with a refusal already sent.
     private func receiveHead() async throws(Stream.Failure) -> Bool {
@@ -187,20 +195,18 @@ final class Connection: Exchange, @unchecked Sendable {
         await linger()
     }
 
-    /// Sees the exchange off; false where the connection does not go on.
-    private func finishExchange() async throws(Stream.Failure) -> Bool {
+    private enum ExchangeEnd { case goesOn, isAnswered, isCut }
+
+    /// Sees the exchange off, and tells whether the connection goes on.
+    private func finishExchange() async throws(Stream.Failure) -> ExchangeEnd {
         switch answer {
         case .finished: break
         case .none:
             await respond(Answer(status: 500, type: "text/plain", body: []))
-        default: return false
+        default: return .isCut
         }
         try await flush()
-        guard !closesAfterAnswer, mayGoOn else {
-            await linger()
-            return false
-        }
-        return true
+        return !closesAfterAnswer && mayGoOn ? .goesOn : .isAnswered
     }
 
     /// Whether the answer that begins now may leave the connection open.
@@ -258,6 +264,8 @@ final class Connection: Exchange, @unchecked Sendable {
     func readBody(into target: Buffer) async throws(Refusal) -> Int {
         guard !body.isAtEnd, !target.isFull else { return 0 }
         let buffer = takeInput()
+        // Who has begun to send the body is not waiting to be told.
+        if !buffer.isEmpty { expectsContinue = false }
         do {
             while true {
                 let count = try body.take(from: buffer, into: target)
@@ -272,7 +280,10 @@ final class Connection: Exchange, @unchecked Sendable {
     /// Waits for bytes behind those that were taken from the input; no second buffer is held meanwhile.
     private func waitForBody() async throws(Refusal) {
         let buffer = takeInput()
-        guard buffer.isEmpty else { return }
+        guard buffer.isEmpty else {
+            expectsContinue = false
+            return
+        }
         do {
             try await receiveBody(into: buffer)
         } catch {
@@ -283,7 +294,7 @@ final class Connection: Exchange, @unchecked Sendable {
     private func receiveBody(into buffer: Buffer) async throws {
         if expectsContinue {
             expectsContinue = false
-            if buffer.isEmpty { try await sendContinue() }
+            try await sendContinue()
         }
         let before = loop.seconds
         stream.readDeadline = before + Int64(body.allowance)
