@@ -100,7 +100,7 @@ class Load:
 
     def __init__(self, site: Site, clients: int = 4):
         self.site, self.stopping = site, threading.Event()
-        self.accepted: list[bytes] = []
+        self.accepted: list[tuple[float, bytes]] = []
         self.keys: list[str] = []
         self.refused: list[str] = []
         self.cut: list[str] = []
@@ -140,7 +140,7 @@ class Load:
                 connection = None
                 continue
             if answer.status == 200:
-                self.accepted.append(request)
+                self.accepted.append((time.monotonic(), request))
                 if key:
                     self.keys.append(key)
             else:
@@ -153,7 +153,9 @@ class Load:
 
     def replays(self, most: int) -> None:
         """None of the accepted is accepted again. Copies of keyed requests get the answer of the first, or are replays."""
-        sample = random.sample(self.accepted, min(most, len(self.accepted)))
+        # Those that are still fresh: any other is refused for that.
+        fresh = [request for at, request in self.accepted if at > time.monotonic() - 40]
+        sample = random.sample(fresh, min(most, len(fresh)))
         with self.site.connect() as connection:
             for request in sample:
                 connection.send(request)
