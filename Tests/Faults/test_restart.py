@@ -89,6 +89,10 @@ class Site:
     def connect(self) -> Connection:
         return Connection(self.gateway.port)
 
+    def log(self) -> list[str]:
+        """The last lines about restarts."""
+        return [line for line in self.gateway.log_path.read_text().splitlines() if "restart" in line][-10:]
+
     def pay(self, key: str) -> bytes:
         fields = [("content-type", "application/json"), ("idempotency-key", key)]
         return self.gateway.key.request("POST", "/pay", b'{"amount":1}', fields=fields)
@@ -100,7 +104,7 @@ class Load:
 
     def __init__(self, site: Site, clients: int = 4):
         self.site, self.stopping = site, threading.Event()
-        self.accepted: list[bytes] = []
+        self.accepted: list[tuple[float, bytes]] = []
         self.keys: list[str] = []
         self.refused: list[str] = []
         self.cut: list[str] = []
@@ -140,7 +144,7 @@ class Load:
                 connection = None
                 continue
             if answer.status == 200:
-                self.accepted.append(request)
+                self.accepted.append((time.monotonic(), request))
                 if key:
                     self.keys.append(key)
             else:
@@ -153,7 +157,9 @@ class Load:
 
     def replays(self, most: int) -> None:
         """None of the accepted is accepted again. Copies of keyed requests get the answer of the first, or are replays."""
-        sample = random.sample(self.accepted, min(most, len(self.accepted)))
+        # Those that are still fresh: any other is refused for that.
+        fresh = [request for at, request in self.accepted if at > time.monotonic() - 40]
+        sample = random.sample(fresh, min(most, len(fresh)))
         with self.site.connect() as connection:
             for request in sample:
                 connection.send(request)
@@ -262,7 +268,7 @@ def test_the_successor_is_killed(site, is_long, note):
             while not listeners(process, site.gateway.port):
                 assert process.poll() is None
                 time.sleep(0.01)
-            # From before it has loaded anything until after it accepts connections; the old one stays for two seconds then.
+            # From before it has loaded anything until after it accepts connections; the old one stays for five seconds then.
             if round_ % 2:
                 site.wait_until_it_listens(process)
                 reached += 1
@@ -275,7 +281,7 @@ def test_the_successor_is_killed(site, is_long, note):
             before = len(load.accepted)
             deadline = time.monotonic() + 10
             while len(load.accepted) < before + 50:
-                assert time.monotonic() < deadline, "the old process does not serve"
+                assert time.monotonic() < deadline, ("it does not serve", old.poll(), site.log(), load.refused[-3:])
                 time.sleep(0.05)
             load.replays(50)
         # And it can be taken over from still.

@@ -14,6 +14,9 @@ package struct ReplayBench: Sendable {
         package var aboveMillisecond: Int
         /// Records that the table has places for at the end.
         package var capacity: Int
+        /// Nanoseconds of processor time that a shard's lock is held for by the thread that grows the table: for one split.
+        package var longestSplit: Int
+        package var meanSplit: Int
     }
 
     private static let now: Int64 = 1_800_000_000
@@ -47,10 +50,13 @@ package struct ReplayBench: Sendable {
         guard histogram.failures == 0 else {
             throw Fault(.failed, "bench: \(histogram.failures) insertions were refused")
         }
+        let splits = try ReplayBench.splits(of: file)
         return Figure(
             subject: subject, insertions: histogram.count, median: histogram.quantile(0.5),
             almostAll: histogram.quantile(0.9999), longest: histogram.longest,
-            aboveMillisecond: histogram.aboveMillisecond, capacity: file.use(now: ReplayBench.now).capacity)
+            aboveMillisecond: histogram.aboveMillisecond, capacity: file.use(now: ReplayBench.now).capacity,
+            longestSplit: splits.max() ?? 0,
+            meanSplit: splits.reduce(0, +) / max(splits.count, 1))
     }
 
     private static func insert(_ numbers: Range<Int>, into file: ReplayFile) async -> Histogram {
@@ -69,9 +75,30 @@ package struct ReplayBench: Sendable {
         return histogram
     }
 
-    private static func clock() -> Int {
+    /// Splits 64 buckets of each shard as ``ReplayGrower`` does. Processor time, since what else the machine does is not the
+    /// lock's doing.
+    private static func splits(of file: ReplayFile) throws(Fault) -> [Int] {
+        let (table, first) = (file.table, file.table.mostRows)
+        try table.mapping.extend(to: ReplayTable.fileBytes(rows: first + 64))
+        for start in [first, ReplayTable.source(of: first)] {
+            table.mapping.populate(ReplayTable.fileBytes(rows: start)..<ReplayTable.fileBytes(rows: start + 64))
+        }
+        var times: [Int] = []
+        for shard in 0..<ShardLocks.count {
+            for _ in 0..<64 {
+                let begin = clock(CLOCK_THREAD_CPUTIME_ID)
+                file.locks.with(shard, repair: table.removeMoved) {
+                    if table.header.rows(of: shard) < first + 64 { table.split(shard) }
+                }
+                times.append(clock(CLOCK_THREAD_CPUTIME_ID) - begin)
+            }
+        }
+        return times
+    }
+
+    private static func clock(_ id: clockid_t = CLOCK_MONOTONIC) -> Int {
         var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
+        clock_gettime(id, &time)
         return time.tv_sec * 1_000_000_000 + time.tv_nsec
     }
 }

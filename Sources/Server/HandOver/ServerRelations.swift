@@ -9,7 +9,7 @@ import Synchronization
 /// threads that it starts.
 final class ServerRelations {
     /// Seconds for which a server that has handed over stays at least, so that it can take back.
-    private static let leastSeconds: Int64 = 2
+    private static let leastSeconds: Int64 = 5
 
     private let handOver: HandOver
     private let service: Service
