@@ -6,16 +6,16 @@ extension Command {
         words: ["bench", "replay"], summary: "measure the replay table: how long an insertion takes while it grows",
         options: [
             .value("in", "DIR", "where to make the file that is measured; it is removed (the current folder)"),
-            .value("entries", "N", "how many entries to insert (4194304)"),
+            .value("entries", "N", "how many entries to insert (2097152)"),
             .value("callers", "N", "how many insert at once (1)"), .json,
         ],
         notes: """
             The second line is the same into a table that does not grow: what is longer than a millisecond there is the machine's,
             which gave the core to somebody else. A split is what a lock is held for while the table grows; it is in processor
-            time. 16777216 entries take a file of 1 GiB at most.
+            time. 2097152 entries take a file of a quarter of a GiB.
             """
     ) { (run) throws(Fault) in
-        let entries = try run.count("entries", among: 1_000...33_554_432, default: 1 << 22)
+        let entries = try run.count("entries", among: 1_000...6_000_000, default: 1 << 21)
         let callers = try run.count("callers", among: 1...64, default: 1)
         let folder = try BenchFolder(in: run.arguments.value("in") ?? ".")
         defer { folder.remove() }

@@ -24,8 +24,9 @@ final class ReplayTable: @unchecked Sendable {
     static let recordBytes = 16
     static let rowBytes = ShardLocks.count * ways * recordBytes
     static let rowEntries = ShardLocks.count * ways
-    /// Live entries of a bucket beyond which the table grows: three quarters.
-    private static let crowd = 12
+    /// Live entries of a bucket beyond which the table grows. With fewer it would be larger than it needs to be: of a
+    /// million buckets the fullest has five times as many as they have on average.
+    private static let crowd = 14
 
     let header: ReplayHeader
     let mapping: Mapping
