@@ -135,6 +135,11 @@ final class Stream: @unchecked Sendable {
 
     private static let measureEvery = 96 << 10
 
+    /// After a wait, of which many may end in one turn, and once enough bytes have moved.
+    private var mustShareTurn: Bool {
+        share != nil && (hasJustWaited || unmeasured >= Stream.measureEvery)
+    }
+
     private func shareTurn(until deadline: Int64) async throws(Failure) {
         unmeasured = 0
         guard mustWaitForTurn else { return }
@@ -195,7 +200,7 @@ final class Stream: @unchecked Sendable {
     func read(into buffer: Buffer) async throws(Failure) -> Int {
         while true {
             guard !isClosed else { throw .closed }
-            if unmeasured >= Stream.measureEvery { try await shareTurn(until: readDeadline) }
+            if mustShareTurn { try await shareTurn(until: readDeadline) }
             switch readOnce(into: buffer) {
             case .done(let count):
                 didMove(count)
@@ -220,7 +225,7 @@ final class Stream: @unchecked Sendable {
         if let share { loop.charged = share }
         while !buffer.isEmpty {
             guard !isClosed else { throw .closed }
-            if unmeasured >= Stream.measureEvery { try await shareTurn(until: writeDeadline) }
+            if mustShareTurn { try await shareTurn(until: writeDeadline) }
             switch writeOnce(buffer.filled) {
             case .done(let count):
                 didMove(count)
