@@ -112,9 +112,15 @@ package final class Listener: @unchecked Sendable {
 
     // MARK: Accepting
 
-    /// Takes those that wait, up to a number that leaves the loop time for those it has.
+    /// Nanoseconds a turn for connections that wait to be accepted.
+    private static let acceptLength: Int64 = 2_000_000
+
+    /// Takes those that wait, for a time that leaves the loop some for those it has. All that an address may open fit into
+    /// few turns: whoever connects behind a flood waits in the kernel's queue, where no address comes before another.
     private func accept() {
-        for _ in 0..<32 {
+        let end = EventLoop.nanoseconds() &+ Listener.acceptLength
+        for index in 1... {
+            if index % 16 == 0, EventLoop.nanoseconds() > end { return }
             var address = SocketAddress()
             let client = address.withMutablePointer { accept4(descriptor, $0, $1, socketFlags) }
             guard client >= 0 else {

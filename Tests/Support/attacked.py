@@ -8,7 +8,7 @@ import subprocess
 import time
 from dataclasses import dataclass
 
-from attackers import MOST_LOG_BYTES, Attack, Attackers, Probe, Target, ordinary_requests
+from attackers import Attack, Attackers, Probe, Target, ordinary_requests
 from gateway import Gateway
 from signing import PairKey
 
@@ -173,7 +173,7 @@ def failures(row: dict, attack: Attack) -> list[str]:
     if row["grown_mib"] > attack.most_memory_mib:
         found.append(f"{row['grown_mib']} MiB more memory")
     # Lines of the ordinary client, who has proved who he is, are never left out.
-    if row["log_bytes"] > MOST_LOG_BYTES + 400 * (ours["requests"] + did["succeeded"]):
+    if row["log_bytes"] > attack.most_log_bytes + 400 * (ours["requests"] + did["succeeded"]):
         found.append(f"the log grew by {row['log_bytes'] / 2**20:.1f} MiB")
     if row["died"] is not None:
         found.append(f"the server ended by itself: {row['died']}")

@@ -14,8 +14,6 @@ from signing import PairKey, ReleaseKey
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TOOLS = ROOT / ".build/bench"
 ATTACKER, ORDINARY = "127.0.0.2", "127.0.0.3"
-# What refusals of strangers may add to the log in 30 s, however many there are.
-MOST_LOG_BYTES = 256 << 10
 
 
 @dataclass
@@ -59,7 +57,9 @@ class Attack:
     has_nginx: bool = True
     transports: tuple[str, ...] = ("plain", "tls")
     # What the server may grow by while it is attacked; what it does by default, docs/operations.md says.
-    most_memory_mib: int = 192
+    most_memory_mib: int = 128
+    # What refusals of strangers may add to the log in 30 s; more where many addresses send them.
+    most_log_bytes: int = 256 << 10
     # Which key pair the ordinary client signs with; none: the release's shared secret.
     pair: str = ""
 

@@ -171,6 +171,7 @@ ATTACKS = [
         "a hundred addresses that pipeline",
         (Flood(UNSIGNED, "--window 0 --addresses 100", 100, 1000, "127.0.1.1"),),
         {"answers": 500},
+        most_log_bytes=4 << 20,
     ),
     Attack(
         "bodies",

@@ -57,10 +57,10 @@ final class TurnSchedule {
     /// Nanoseconds that an address may use in a turn without waiting.
     static let firstAllowance: Int64 = 2_000_000
     /// Nanoseconds after which everybody waits, however many addresses there are.
-    static let turnLength: Int64 = 8_000_000
+    static let turnLength: Int64 = 4_000_000
     /// Nanoseconds a turn for those that wait, and for one of them at a time.
-    static let waitingLength: Int64 = 4_000_000
-    static let waitingAllowance: Int64 = 500_000
+    static let waitingLength: Int64 = 1_000_000
+    static let waitingAllowance: Int64 = 250_000
 
     private var shares: [NetworkAddress: TurnShare] = [:]
     /// Shares with connections that wait, in the order of their turns; those before `firstReady` have been served.
