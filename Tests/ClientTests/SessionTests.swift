@@ -178,6 +178,27 @@ import Testing
         #expect(try await world.calls.send(world.draft()).response.status == 200)
     }
 
+    /// Servers sign refusals up to a budget for each address; beyond it they come as anybody could write them.
+    @Test(
+        arguments: [
+            "session-ended", "token-expired", "stale", "update-required", "unknown-key", "bad-signature", "replayed",
+            "too-many-attempts", "unavailable",
+        ])
+    func anUnsignedRefusalChangesNothing(_ code: String) async throws {
+        let world = try await FakeWorld()
+        try await world.signUp()
+        let login = try await world.logIn()
+        let told = Array(
+            #"{"code":"\#(code)","time":1900000000,"update_url":"https://evil.example","reason":"revoked","at":1}"#.utf8)
+        await world.network.plan(.answered { _ in Response(status: 401, fields: [], body: told) }, at: "/orders")
+        let answered = try await world.calls.send(world.draft("POST"))
+        #expect(await world.network.done == 1)
+        #expect(answered.notice?.isGenuine != true)
+        #expect(try world.state.login?.id == login.id && world.state.clockOffset == 0)
+        #expect(await world.authority.refreshes == 0)
+        #expect(try await world.calls.send(world.draft()).response.status == 200)
+    }
+
     @Test func aCodeIsReadByTheAuthorityAlone() async throws {
         let world = try await FakeWorld()
         try await world.signUp()
