@@ -49,15 +49,18 @@ final class Gateway: Handler, @unchecked Sendable {
     }
 
     func handle(_ exchange: any Exchange) async {
-        if proxies.areNamed, let client = proxies.claimed(by: exchange.request, from: exchange.peer) {
+        // One copy for all that only the head is asked of.
+        let request = exchange.request
+        if proxies.areNamed, let client = proxies.claimed(by: request, from: exchange.peer) {
             exchange.attribute(to: client)
         }
         var event = RequestEvent(id: EventID(&events))
         let judgement = gate.begin()
         do throws(Refusal) {
-            switch routes.find(exchange.request) {
-            case .elsewhere: try await pass(exchange, judgement, &event)
-            case .route(let route, let parameter): try await serve(route, parameter, exchange, judgement, &event)
+            switch routes.find(request) {
+            case .elsewhere: try await pass(exchange, request, judgement, &event)
+            case .route(let route, let parameter):
+                try await serve(route, parameter, exchange, request, judgement, &event)
             case .otherMethod(let allowed): await exchange.respond(.otherMethod(allowed: allowed))
             case .nothing: await exchange.respond(.notFound)
             }
@@ -82,11 +85,11 @@ final class Gateway: Handler, @unchecked Sendable {
 
     /// To where old clients sign in, if that is meant; else to the backend, if the gate lets it.
     private func pass(
-        _ exchange: any Exchange, _ judgement: Judgement, _ event: inout RequestEvent
+        _ exchange: any Exchange, _ head: Request, _ judgement: Judgement, _ event: inout RequestEvent
     ) async throws(Refusal) {
-        try announceBody(of: exchange)
-        if let legacy = routes.legacy, try legacy.mayBeCalled(by: exchange.request) {
-            if exchange.request.announcesBody(upTo: LegacyRoutes.mostBodyBytes) {
+        try announceBody(of: exchange, head)
+        if let legacy = routes.legacy, try legacy.mayBeCalled(by: head) {
+            if head.announcesBody(upTo: LegacyRoutes.mostBodyBytes) {
                 try gate.checkAuthority(of: exchange.request)
                 try await readBody(of: exchange, atMost: LegacyRoutes.mostBodyBytes)
             }
@@ -95,8 +98,7 @@ final class Gateway: Handler, @unchecked Sendable {
                 return try await serve(found, legacy, exchange, judgement, &event)
             }
         }
-        let caller = try await admit(exchange, judgement, for: .backend)
-        let request = exchange.request
+        let (caller, request) = try await admit(exchange, judgement, for: .backend)
         event.caller = caller
         try Gateway.checkForwardable(request, caller)
         // Of a body that streams, the last piece decides.
@@ -107,12 +109,12 @@ final class Gateway: Handler, @unchecked Sendable {
 
     /// To one of our own routes.
     private func serve(
-        _ route: Route, _ parameter: String, _ exchange: any Exchange, _ judgement: Judgement,
+        _ route: Route, _ parameter: String, _ exchange: any Exchange, _ head: Request, _ judgement: Judgement,
         _ event: inout RequestEvent
     ) async throws(Refusal) {
-        try announceBody(of: exchange)
+        try announceBody(of: exchange, head)
         let isAwaited = exchange.request.bodyState != .whole
-        if isAwaited, !exchange.request.announcesBody(upTo: Route.mostBodyBytes) {
+        if isAwaited, !head.announcesBody(upTo: Route.mostBodyBytes) {
             throw Refusal(.tooLarge, "a body of this route is limited to \(Route.mostBodyBytes) bytes")
         }
         var caller: Caller?
@@ -120,7 +122,7 @@ final class Gateway: Handler, @unchecked Sendable {
             if isAwaited { try await readBody(of: exchange, atMost: Route.mostBodyBytes) }
             await gate.recognise(exchange.request, judgement)
         } else {
-            let judged = try await admit(exchange, judgement, for: .ownRoute, as: route.effect)
+            let judged = try await admit(exchange, judgement, for: .ownRoute, as: route.effect).caller
             event.caller = judged
             tally.accept(judged.release, under: judged.edition)
             caller = judged
@@ -152,7 +154,7 @@ final class Gateway: Handler, @unchecked Sendable {
         var caller: Caller?
         do throws(Refusal) {
             if found.isSigned {
-                let judged = try await admit(exchange, judgement, for: .login, as: .reads)
+                let judged = try await admit(exchange, judgement, for: .login, as: .reads).caller
                 event.caller = judged
                 tally.accept(judged.release, under: judged.edition)
                 caller = judged
@@ -175,30 +177,32 @@ final class Gateway: Handler, @unchecked Sendable {
 
     // MARK: Who calls
 
-    /// The caller, judged from the head first: a body is read only for a request that may still pass.
+    /// The caller, judged from the head first, and the request with its body, which is read only for one that may still pass.
     private func admit(
         _ exchange: any Exchange, _ judgement: Judgement, for destination: Destination,
         as effect: Releases.Effect? = nil
-    ) async throws(Refusal) -> Caller {
+    ) async throws(Refusal) -> (caller: Caller, request: Request) {
+        var request = exchange.request
         // Under overload, too, what the caller has proved is asked before anything is remembered of the request.
-        if exchange.request.bodyState == .awaited || exchange.overload != nil {
+        if request.bodyState == .awaited || exchange.overload != nil {
             try await gate.judgeHead(
-                of: exchange.request, judgement, from: { network(of: exchange) }, for: destination, as: effect)
+                of: request, judgement, from: { network(of: exchange) }, for: destination, as: effect)
             if destination == .ownRoute {
                 guard let claim = judgement.claim else { throw Refusal(.unsigned, "no signature in the head") }
                 try Gateway.checkScheme(claim.scheme)
             }
             if let proof = judgement.proof { exchange.recordProof(proof) }
             if let overload = exchange.overload { throw overload }
-            if exchange.request.bodyState == .awaited {
+            if request.bodyState == .awaited {
                 try await readBody(of: exchange, atMost: limits.heldBodyBytes)
+                request = exchange.request
             }
         }
         let caller = try await gate.judge(
-            exchange.request, judgement, from: { network(of: exchange) }, for: destination, as: effect)
+            request, judgement, from: { network(of: exchange) }, for: destination, as: effect)
         if let proof = judgement.proof { exchange.recordProof(proof) }
         if let overload = exchange.overload { throw overload }
-        return caller
+        return (caller, request)
     }
 
     /// The other schemes leave something of a request unsigned, and have no place for a signed answer.
@@ -221,8 +225,8 @@ final class Gateway: Handler, @unchecked Sendable {
     // MARK: Steps
 
     /// Says of a body that none of it was read yet; one that is too large to be held must say its length, and streams.
-    private func announceBody(of exchange: any Exchange) throws(Refusal) {
-        switch exchange.request.framing {
+    private func announceBody(of exchange: any Exchange, _ head: Request) throws(Refusal) {
+        switch head.framing {
         case .none, .length(0): return
         case .length(let length) where length > limits.heldBodyBytes:
             guard length <= limits.bodyBytes else {

@@ -189,7 +189,8 @@ import Testing
         try await world.signUp()
         let login = try await world.logIn()
         let told = Array(
-            #"{"code":"\#(code)","time":1900000000,"update_url":"https://evil.example","reason":"revoked","at":1}"#.utf8)
+            #"{"code":"\#(code)","time":1900000000,"update_url":"https://evil.example","reason":"revoked","at":1}"#.utf8
+        )
         await world.network.plan(.answered { _ in Response(status: 401, fields: [], body: told) }, at: "/orders")
         let answered = try await world.calls.send(world.draft("POST"))
         #expect(await world.network.done == 1)

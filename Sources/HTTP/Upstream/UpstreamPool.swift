@@ -104,7 +104,10 @@ package final class UpstreamPool: @unchecked Sendable {
     /// Within a place that is counted already; gives it up where no connection comes about.
     private func connect() async throws(Refusal) -> UpstreamConnection {
         do throws(Refusal) {
-            return try await dialer.connect()
+            let connection = try await dialer.connect()
+            // The first connection under settings that were reloaded comes before the tick that would notice them.
+            generation = max(generation, connection.generation)
+            return connection
         } catch {
             open -= 1
             grantPlaces()

@@ -7,8 +7,10 @@ import CountersignWire
 
 /// The routes that old clients sign in at, outside the prefix. They are there where an app's policy says so; else these paths
 /// are the backend's like any other. Source: docs/protocol.md, "The login ladder".
-struct LegacyRoutes: Sendable {
+final class LegacyRoutes: Sendable {
     let services: AccountServices
+
+    init(services: AccountServices) { self.services = services }
 
     /// What is called, and whose call it is.
     struct Found: Sendable {
@@ -110,7 +112,7 @@ extension LegacyRoutes {
         let accepted: LegacySignIn.Accepted?
         do throws(Refusal) {
             accepted = try await services.passwords.attempt { () throws(Refusal) in
-                try services.ladder.signIn.judge(attempt, at: now)
+                try self.services.ladder.signIn.judge(attempt, at: now)
             }
         } catch {
             // No answer, no guess.

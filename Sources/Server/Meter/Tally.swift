@@ -9,6 +9,9 @@ final class Tally: @unchecked Sendable {
     private let meter: Meter
     private var cells: [KeyID: MeterCells] = [:]
     private let unknown: MeterCells
+    /// The release that was counted last. A loop mostly meets the same few, and a comparison of references is cheaper than a
+    /// look-up by key id.
+    private var latest: (release: ReleaseKey, cells: MeterCells)?
 
     init(_ meter: Meter) {
         self.meter = meter
@@ -26,9 +29,10 @@ final class Tally: @unchecked Sendable {
     }
 
     private func cells(of release: ReleaseKey) -> MeterCells {
-        if let known = cells[release.id] { return known }
-        let made = meter.makeCells(of: release)
-        cells[release.id] = made
-        return made
+        if let latest, latest.release === release { return latest.cells }
+        let found = cells[release.id] ?? meter.makeCells(of: release)
+        cells[release.id] = found
+        latest = (release, found)
+        return found
     }
 }
