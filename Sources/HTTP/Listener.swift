@@ -146,7 +146,6 @@ package final class Listener: @unchecked Sendable {
             connection.isNewcomer = mayAsk
             connection.isOverLimit = !mayAsk
         case .farOver:
-            var usage = usage
             usage.end()
             close(client)
         }

@@ -104,7 +104,7 @@ import Testing
         let registry = ConnectionRegistry()
         var limits = Limits()
         limits.accountConnections = 2
-        var connections = try (0..<3).map { _ in try usage(registry, limits, "192.0.2.1") }
+        let connections = try (0..<3).map { _ in try usage(registry, limits, "192.0.2.1") }
         let record = connections[0].source
         var kept: [Bool] = []
         for index in connections.indices {
@@ -130,11 +130,11 @@ import Testing
         let registry = ConnectionRegistry()
         var limits = Limits()
         limits.addressConnections = 1
-        var first = try usage(registry, limits, "192.0.2.1")
+        let first = try usage(registry, limits, "192.0.2.1")
         first.beginExchange()
         check(first.recordProof(.session(account: 7)))
         check(first.endExchange())
-        var second = try usage(registry, limits, "192.0.2.1")
+        let second = try usage(registry, limits, "192.0.2.1")
         first.beginExchange()
         check(!first.endExchange())
         first.end()
@@ -147,7 +147,7 @@ import Testing
         var limits = Limits()
         limits.addressRequests = 1
         let proxy = registry.addresses.acquire(try address("10.0.0.1"), now: 0)
-        var connections = (0..<2).map { _ in
+        let connections = (0..<2).map { _ in
             ConnectionUsage(registry: registry, limits: limits, peer: proxy, isExempt: true)
         }
         for index in connections.indices {
@@ -172,27 +172,27 @@ import Testing
         (limits.addressUnprovenBytes, limits.unprovenBytes) = (10, 15)
         (limits.addressHeldBytes, limits.accountHeldBytes, limits.heldBytes) = (30, 40, 100)
         func held(_ address: String, _ proof: CallerProof?, _ counts: [Int]) throws -> (ConnectionUsage, [Bool]) {
-            var usage = try usage(registry, limits, address)
+            let usage = try usage(registry, limits, address)
             usage.beginExchange()
             if let proof { check(usage.recordProof(proof)) }
             let held = counts.map { usage.hold($0) }
             return (usage, held)
         }
-        var (stranger, first) = try held("192.0.2.1", nil, [8, 3, 2])
+        let (stranger, first) = try held("192.0.2.1", nil, [8, 3, 2])
         #expect(first == [true, false, true])
-        var (another, second) = try held("192.0.2.2", nil, [6, 5])
+        let (another, second) = try held("192.0.2.2", nil, [6, 5])
         #expect(second == [false, true], "all strangers together")
-        var (release, third) = try held("192.0.2.1", .release, [25, 10, 5])
+        let (release, third) = try held("192.0.2.1", .release, [25, 10, 5])
         #expect(third == [true, false, true])
-        var (more, fourth) = try held("192.0.2.3", .release, [25, 20])
+        let (more, fourth) = try held("192.0.2.3", .release, [25, 20])
         #expect(fourth == [false, true], "callers without a session have half")
-        var (session, fifth) = try held("192.0.2.1", .session(account: 1), [40, 1])
+        let (session, fifth) = try held("192.0.2.1", .session(account: 1), [40, 1])
         #expect(fifth == [true, false])
         #expect(registry.heldBytes == 15 + 50 + 40)
         // What was held before the signature was verified counts to the caller from then on.
         check(stranger.recordProof(.session(account: 2)))
         #expect(registry.heldBytes == 15 + 50 + 40)
-        var (newcomer, sixth) = try held("192.0.2.4", nil, [10])
+        let (newcomer, sixth) = try held("192.0.2.4", nil, [10])
         #expect(sixth == [true])
         for index in 0..<6 {
             switch index {

@@ -1,11 +1,11 @@
 import CountersignWire
 
-/// Whom a connection and its present exchange count to. Confined to their loop.
+/// Whom a connection and its present exchange count to. Confined to their loop; a class, so that asking it copies nothing.
 ///
 /// A connection counts to its address until a request proves a session, and to that account from then on; what a request that
 /// proves less brings it back. The connections of trusted proxies count to nobody, for each carries many clients; their requests
 /// count to the client that the proxy names.
-struct ConnectionUsage {
+final class ConnectionUsage {
     private let registry: ConnectionRegistry
     private let limits: Limits
     private let peer: AddressRecord
@@ -36,7 +36,7 @@ struct ConnectionUsage {
 
     // MARK: An exchange
 
-    mutating func beginExchange() {
+    func beginExchange() {
         proof = nil
         source = peer
         inFlight = peer.usage
@@ -44,7 +44,7 @@ struct ConnectionUsage {
     }
 
     /// False where the connection must end, because it counts to its address again, which has as many as it may.
-    mutating func endExchange() -> Bool {
+    func endExchange() -> Bool {
         inFlight?.count(-1, of: .requests)
         inFlight = nil
         switch proof {
@@ -62,7 +62,7 @@ struct ConnectionUsage {
         return true
     }
 
-    mutating func attribute(to address: NetworkAddress, now: Int64) {
+    func attribute(to address: NetworkAddress, now: Int64) {
         let subscriber = address.subscriber
         guard subscriber != source.address else { return }
         if subscriber == peer.address {
@@ -78,7 +78,7 @@ struct ConnectionUsage {
     }
 
     /// False where the connection must end after this answer, because the account has as many as it may.
-    mutating func recordProof(_ proof: CallerProof) -> Bool {
+    func recordProof(_ proof: CallerProof) -> Bool {
         self.proof = proof
         guard case .session(let number) = proof else {
             rebook()
@@ -94,7 +94,7 @@ struct ConnectionUsage {
         return true
     }
 
-    private mutating func usage(of number: Int64) -> Usage {
+    private func usage(of number: Int64) -> Usage {
         if let account, account.number == number { return account.usage }
         if let account {
             if owner === account.usage {
@@ -108,7 +108,7 @@ struct ConnectionUsage {
         return usage
     }
 
-    private mutating func move(to usage: Usage) {
+    private func move(to usage: Usage) {
         guard let inFlight, inFlight !== usage else { return }
         inFlight.count(-1, of: .requests)
         usage.count(1, of: .requests)
@@ -128,7 +128,7 @@ struct ConnectionUsage {
     // MARK: Held bodies
 
     /// Books bytes of a body that is held; false where its sender, or all together, hold as much as they may.
-    mutating func hold(_ count: Int) -> Bool {
+    func hold(_ count: Int) -> Bool {
         var booking = self.booking ?? newBooking()
         guard registry.held.add(count, to: &booking, limits: limits) else { return false }
         self.booking = booking
@@ -136,7 +136,7 @@ struct ConnectionUsage {
     }
 
     /// Bytes that were held before anything was proved count to who it was then.
-    private mutating func rebook() {
+    private func rebook() {
         guard let old = booking else { return }
         var new = newBooking()
         guard registry.held.add(old.count, to: &new, limits: limits) else { return }
@@ -152,7 +152,7 @@ struct ConnectionUsage {
         }
     }
 
-    mutating func releaseHeld() {
+    func releaseHeld() {
         guard let booking else { return }
         registry.held.remove(booking)
         self.booking = nil
@@ -160,7 +160,7 @@ struct ConnectionUsage {
 
     // MARK: The end
 
-    mutating func end() {
+    func end() {
         releaseHeld()
         inFlight?.count(-1, of: .requests)
         owner?.count(-1, of: .connections)
