@@ -66,7 +66,8 @@ def test_what_ends_here_ends_here_even_if_it_is_signed(front, backend, field):
     """A signature makes no field of this hop, and none of those that only we say, fit to go on."""
     answer = front.send(front.key.request(fields=[field]))
     if answer.status != 200:
-        assert answer.status == 400 and not backend.seen, answer
+        # A field with an underscore is dropped before the signature that covers it is read.
+        assert answer.status == (401 if "_" in field[0] else 400) and not backend.seen, answer
         return
     seen, = backend.wait(1)
     assert (field[0], field[1]) not in seen.fields
