@@ -1,4 +1,5 @@
 import CountersignGate
+import CountersignSchemes
 import CountersignWire
 
 /// The hosts where some app's policy allows a scheme that signs inside form bodies: nowhere else is a stranger's body read in

@@ -14,8 +14,10 @@
             self.sessions = sessions
         }
 
-        func claim(in request: Request, _ workspace: inout Workspace) throws(Refusal) -> Claim? {
-            guard var claim = try inner.claim(in: request, &workspace) else { return nil }
+        func claim(
+            in request: Request, names: ParameterNames, _ workspace: inout Workspace
+        ) throws(Refusal) -> Claim? {
+            guard var claim = try inner.claim(in: request, names: names, &workspace) else { return nil }
             if case .session(let token) = claim.holder, let (_, key) = try? sessions.find(token) {
                 try inner.spell(claim, request, &workspace)
                 claim.mac = key.mac(claim.algorithm, of: workspace.text)
