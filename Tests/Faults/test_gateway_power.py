@@ -117,7 +117,7 @@ def happened(tmp_path_factory):
             release = json.loads(gateway.admin("release", "add", "demo", "--platform", "ios", "--version", "2", "--json").out)
             people = [Life(gateway, folder / "people", proxy, release, number) for number, proxy in enumerate(proxies)]
         before = folder / "before"
-        shutil.copytree(gateway.data, before)
+        shutil.copytree(gateway.data, before, ignore=shutil.ignore_patterns("control"))
         traced = TracedGateway(gateway, folder)
         for one in people:
             one.start()

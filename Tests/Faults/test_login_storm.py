@@ -34,7 +34,9 @@ def storm(tmp_path):
     generous = [part for kind in ("account", "address", "device") for part in (f"--login-{kind}", "1000000/1s")]
 
     def make(*options: object) -> Gateway:
-        gateway = Gateway(tmp_path, "--tls", "off", *generous, *options)
+        # All of them come from one address, which has a limit of its own.
+        many = ("--limit-address-connections", 4_000, "--limit-address-requests", 4_000)
+        gateway = Gateway(tmp_path, "--tls", "off", *generous, *many, *options)
         gateway.add_app(registration="open")
         return gateway
 
