@@ -35,7 +35,8 @@ def storm(tmp_path):
 
     def make(*options: object) -> Gateway:
         # All of them come from one address, which has a limit of its own.
-        many = ("--limit-address-connections", 4_000, "--limit-address-requests", 4_000)
+        many = ("--limit-address-connections", 4_000, "--limit-address-requests", 4_000,
+                "--limit-keepalive-requests", 1_000_000)
         gateway = Gateway(tmp_path, "--tls", "off", *generous, *many, *options)
         gateway.add_app(registration="open")
         return gateway

@@ -1,5 +1,6 @@
 """A backend that keeps every byte it was sent, and answers as a test tells it to."""
 
+import random
 import socket
 import threading
 import time
@@ -28,6 +29,18 @@ def ok(seen: Seen, sock: socket.socket) -> None:
     sock.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n" % len(text) + body)
 
 
+def listening(port: int = 0) -> socket.socket:
+    """A socket that listens; 0 for any port below those that outgoing connections are given. Of those, one that this backend leaves
+    for a while could be taken by a client, even by the one that tries to reach it."""
+    for _ in range(200):
+        try:
+            return socket.create_server(("127.0.0.1", port or random.randrange(12_000, 32_000)), backlog=256)
+        except OSError:
+            if port:
+                raise
+    raise OSError("no port of 127.0.0.1 is free between 12000 and 32000")
+
+
 class Backend:
     """Listens on a port of its own. `answer(seen, socket)` may do anything, and ends the connection by raising
     `Closed`; `raw` holds all the bytes of each connection, in order, whether or not they made a request."""
@@ -38,7 +51,7 @@ class Backend:
         self.raw: list[bytearray] = []
         self.seen: list[Seen] = []
         self.lock = threading.Lock()
-        self.listener = socket.create_server(("127.0.0.1", port), backlog=256)
+        self.listener = listening(port)
         self.port = self.listener.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
         self.open: set[socket.socket] = set()
