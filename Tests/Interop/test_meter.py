@@ -73,7 +73,7 @@ def test_figures_are_the_requests_sent(tmp_path, end):
 
 
 def test_a_kill_under_load_loses_an_interval_at_most(tmp_path, note):
-    gateway = Gateway(tmp_path).start()
+    gateway = Gateway(tmp_path, "--limit-keepalive-requests", 1_000_000).start()
     gateway.add_app("demo")
     key, answered = gateway.add_release(), []
     with gateway.connect() as connection:
