@@ -48,12 +48,13 @@ package enum Files {
     /// Removes a file, which may be gone already.
     package static func remove(_ path: String) { unlink(path) }
 
-    /// The names in a folder.
+    /// The names in a folder, but those of sockets, which have nothing to be read or copied.
     package static func names(in folder: String) throws(StageFault) -> [String] {
         guard let stream = opendir(folder) else { throw StageFault("\(folder): cannot be read: error \(errno)") }
         defer { closedir(stream) }
         var names: [String] = []
         while let entry = readdir(stream) {
+            if entry.pointee.d_type == UInt8(truncatingIfNeeded: DT_SOCK) { continue }
             let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
                 pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
             }
