@@ -20,7 +20,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "Tests/Support"))
 
 from gateway import Gateway  # noqa: E402
-from nginx import Nginx, cpu, free_port  # noqa: E402
+from nginx import Nginx, cpu  # noqa: E402
+from ports import free_port  # noqa: E402
 from signing import decode_secret  # noqa: E402
 
 LOAD = ROOT / ".build/bench/load"

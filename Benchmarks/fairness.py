@@ -26,7 +26,8 @@ sys.path.insert(0, str(ROOT / "Tests/Support"))
 from attackers import Attack, Attackers, Probe, Target, build_tools, ordinary_requests  # noqa: E402
 from attacks import ATTACKS  # noqa: E402
 from attacked import RATE, AttackedGateway, Places, failures, measure  # noqa: E402
-from nginx import Nginx, free_port  # noqa: E402
+from nginx import Nginx  # noqa: E402
+from ports import free_port  # noqa: E402
 from signing import ReleaseKey  # noqa: E402
 
 # Milliseconds.

@@ -2,7 +2,6 @@
 
 import os
 import pathlib
-import socket
 import subprocess
 import time
 
@@ -17,11 +16,6 @@ http {{
     {http}
 }}
 """
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as sock:
-        return sock.getsockname()[1]
 
 
 class Nginx:

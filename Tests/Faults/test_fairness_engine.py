@@ -16,6 +16,7 @@ import pytest
 
 from backend import Backend, Seen
 from gateway import Gateway
+from ports import free_port
 from wire import Closed, Connection, Reader
 
 MIB = 1 << 20
@@ -26,8 +27,7 @@ class Measured(Gateway):
     """A gateway with one loop and an admin listener, so that whoever holds the loop holds the server."""
 
     def __init__(self, folder, *options: object, **more):
-        with socket.create_server(("127.0.0.1", 0)) as sock:
-            self.admin_port = sock.getsockname()[1]
+        self.admin_port = free_port()
         super().__init__(folder, "--workers", 1, "--admin", f"127.0.0.1:{self.admin_port}", "--deadline-drain", 2,
                          *options, **more)
 

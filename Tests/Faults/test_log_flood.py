@@ -3,13 +3,13 @@ window are written, the others are counted exactly, and nobody else's lines are 
 
 import collections
 import json
-import socket
 import time
 import urllib.request
 
 import pytest
 
 from gateway import Gateway
+from ports import free_port
 from wire import Connection
 
 FLOOD = 20_000
@@ -18,8 +18,7 @@ ATTACKER, OTHER = "127.0.0.2", "127.0.0.3"
 
 @pytest.fixture
 def admin_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as sock:
-        return sock.getsockname()[1]
+    return free_port()
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from authority import Authority
 from backend import Backend, ok
 from failing import FailingDisk
 from gateway import Gateway
+from ports import free_port
 from tls_backend import TLSBackend
 
 
@@ -22,9 +23,7 @@ class Ready(Gateway):
     """A gateway whose admin listener is on."""
 
     def __init__(self, folder, *options: object, **others):
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.admin_port = probe.getsockname()[1]
+        self.admin_port = free_port()
         super().__init__(folder, "--tls", "off", *options, **others)
 
     def command(self, *options: object) -> list[str]:
@@ -82,8 +81,7 @@ def test_it_follows_the_backend_without_traffic(tmp_path, kind):
 
 
 def test_a_backend_that_was_never_there(tmp_path):
-    with socket.create_server(("127.0.0.1", 0)) as unused:
-        port = unused.getsockname()[1]
+    port = free_port()
     with Ready(tmp_path, "--upstream", f"http://127.0.0.1:{port}") as gateway:
         assert gateway.causes() == ["upstream"]
         time.sleep(2)

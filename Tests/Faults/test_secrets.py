@@ -7,7 +7,6 @@ import json
 import os
 import secrets
 import signal
-import socket
 import subprocess
 import time
 import urllib.error
@@ -23,6 +22,7 @@ from l1_client import signed
 from l5_client import OldClient, kept
 from leaks import files, find, memory, spellings
 from person import Person
+from ports import free_port
 from signing import decode_secret
 from unsealing import AGREEMENT_KEY, ROOT, SIGNING_KEY, deployment_keys, request_key, vault
 
@@ -50,8 +50,7 @@ class Planted:
 
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory):
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        admin = f"127.0.0.1:{taken.getsockname()[1]}"
+    admin = f"127.0.0.1:{free_port()}"
     gateway = Gateway(tmp_path_factory.mktemp("secrets"), "--login-address", "1000/1s", "--admin", admin)
     with gateway:
         made = Planted(gateway, admin)

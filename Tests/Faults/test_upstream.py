@@ -3,13 +3,13 @@
 import base64
 import hashlib
 import json
-import socket
 import time
 
 import pytest
 
 from backend import Backend, ok
 from gateway import Gateway
+from ports import free_port
 from signing import ReleaseKey
 from wire import Closed
 
@@ -209,8 +209,7 @@ def test_a_pooled_connection_closed_while_idle(front, backend):
 
 
 def test_a_backend_that_is_down_and_comes_back(tmp_path):
-    with socket.create_server(("127.0.0.1", 0)) as unused:
-        port = unused.getsockname()[1]
+    port = free_port()
     gateway = Gateway(tmp_path, "--upstream", f"http://127.0.0.1:{port}").start()
     gateway.add_app("demo")
     key = gateway.add_release()

@@ -18,6 +18,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from gateway import ROOT, Gateway, run
+from ports import free_port
 
 EXAMPLES = ROOT / "Examples"
 AUDIENCE = "urn:example:backend"
@@ -50,9 +51,7 @@ class Example:
     """One of the example backends, started as its own comment says."""
 
     def __init__(self, kind: str, folder: pathlib.Path, jwks: str, issuer: str, audience: str = AUDIENCE):
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+        self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         (folder / kind).mkdir(mode=0o700)
         self.log = open(folder / f"{kind}.log", "wb")
@@ -195,9 +194,7 @@ def test_forged(attacked):
 @pytest.fixture(params=["php", "node"])
 def behind(request, tmp_path):
     """An example backend behind a gateway, which knows the gateway's keys by their URL alone."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     own = f"http://127.0.0.1:{port}/countersign/v1"
     example = Example(request.param, tmp_path, f"{own}/jwks", own)
     gateway = Gateway(tmp_path, "--tls", "off", "--upstream", example.url, "--assertion-audience", AUDIENCE)

@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from backend import Backend
 from gateway import run
+from ports import free_port
 
 WRONG_PIN = "sha256/" + "A" * 43 + "="
 
@@ -186,7 +187,6 @@ def test_each_command_has_help(client, command):
 
 
 def test_an_unreachable_server_is_exit_3(client):
-    with socket.create_server(("127.0.0.1", 0)) as unused:
-        port = unused.getsockname()[1]
+    port = free_port()
     client.add("gone", pin_of(client.shared), f"https://127.0.0.1:{port}")
     assert client.run("request", "--profile", "gone", "/").returncode == 3

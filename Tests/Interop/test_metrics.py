@@ -1,6 +1,5 @@
 """The administrators' listener: `/metrics` for whoever has the token, in a form that Prometheus' own parser reads."""
 
-import socket
 import stat
 import time
 import urllib.error
@@ -10,12 +9,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from gateway import Gateway
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+from ports import free_port
 
 
 class Administered(Gateway):

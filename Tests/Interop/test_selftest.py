@@ -5,7 +5,6 @@ import hashlib
 import http.server
 import json
 import os
-import socket
 import ssl
 import threading
 import time
@@ -16,6 +15,7 @@ import pytest
 
 from backend import Backend
 from gateway import BINARY, Gateway, run
+from ports import free_port
 
 SCHEMES = ["message-signatures", "form-md5", "auth-v1", "auth-v2", "auth-v4", "sigv4"]
 # What the schemes leave open, whoever serves them. Source: legacy schemes in docs/protocol.md.
@@ -130,8 +130,7 @@ def test_a_wrong_secret_ends_it(deployment):
 # Usage and reach
 
 def test_who_cannot_be_reached(deployment):
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
+    port = free_port()
     done = run("selftest", f"https://127.0.0.1:{port}", "--key-id", "r_x", environment={"COUNTERSIGN_SECRET": "x" * 20})
     assert done.returncode == 3, done.err
     # The machine's authorities do not know the gateway's certificate.

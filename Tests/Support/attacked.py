@@ -3,13 +3,13 @@ measured from an ordinary client's side while the attack goes on."""
 
 import pathlib
 import signal
-import socket
 import subprocess
 import time
 from dataclasses import dataclass
 
 from attackers import Attack, Attackers, Probe, Target, ordinary_requests
 from gateway import Gateway
+from ports import free_port
 from signing import PairKey
 
 RATE, ADMIN_RATE = 200, 20
@@ -37,8 +37,7 @@ class AttackedGateway(Gateway):
         *options: object,
         prefix: tuple[str, ...] = (),
     ):
-        with socket.create_server(("127.0.0.1", 0)) as sock:
-            self.admin_port = sock.getsockname()[1]
+        self.admin_port = free_port()
         super().__init__(
             folder,
             "--workers",

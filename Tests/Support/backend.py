@@ -1,11 +1,11 @@
 """A backend that keeps every byte it was sent, and answers as a test tells it to."""
 
-import random
 import socket
 import threading
 import time
 from collections.abc import Callable
 
+from ports import listening
 from wire import Closed, Reader
 
 
@@ -27,18 +27,6 @@ def ok(seen: Seen, sock: socket.socket) -> None:
     text = f"{seen.method} {seen.target} {len(seen.body)}\n".encode()
     body = b"" if seen.method == "HEAD" else text
     sock.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n" % len(text) + body)
-
-
-def listening(port: int = 0) -> socket.socket:
-    """A socket that listens; 0 for any port below those that outgoing connections are given. Of those, one that this backend leaves
-    for a while could be taken by a client, even by the one that tries to reach it."""
-    for _ in range(200):
-        try:
-            return socket.create_server(("127.0.0.1", port or random.randrange(12_000, 32_000)), backlog=256)
-        except OSError:
-            if port:
-                raise
-    raise OSError("no port of 127.0.0.1 is free between 12000 and 32000")
 
 
 class Backend:

@@ -8,6 +8,7 @@ import ssl
 import subprocess
 import time
 
+from ports import free_port
 from signing import ReleaseKey
 from wire import Answer, Connection
 
@@ -39,7 +40,7 @@ class Gateway:
         self.data = folder / "data"
         self.log_path = folder / "events.jsonl"
         self.process: subprocess.Popen | None = None
-        self.port, self.is_tls, self.started = 0, True, []
+        self.port, self.is_tls, self.started = free_port(), True, []
         self.context: ssl.SSLContext | None = None
         # How to run a command where the server runs, if it was started in a mount namespace of its own.
         self.inside: tuple[str, ...] = ()
@@ -49,7 +50,7 @@ class Gateway:
                 "--workers", "2", *map(str, self.options), *map(str, options)]
 
     def start(self, *options: object, prefix: tuple[str, ...] = (), wait: float = 20) -> "Gateway":
-        """Starts and waits until it listens. Started again, it takes the same port."""
+        """Starts and waits until it listens, on the same port each time."""
         with open(self.log_path, "ab") as log:
             self.process = subprocess.Popen([*prefix, *self.command(*options)], stdout=subprocess.PIPE, stderr=log,
                                             stdin=subprocess.DEVNULL, env={**os.environ, **self.environment})

@@ -17,6 +17,7 @@ import h11
 import httptools
 
 from backend import Backend
+from ports import free_port
 
 STATUS = re.compile(rb"HTTP/1\.[01] (\d{3})[ \r]")
 
@@ -77,8 +78,7 @@ class Proxy:
         self.folder = folder / self.name
         self.folder.mkdir()
         self.backend = Backend()
-        with socket.create_server(("127.0.0.1", 0)) as taken:
-            self.port = taken.getsockname()[1]
+        self.port = free_port()
         self.authority = f"127.0.0.1:{self.port}"
         path = self.folder / "configuration"
         path.write_text(self.configuration())
