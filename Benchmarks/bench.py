@@ -56,9 +56,9 @@ def seen(port: int) -> int:
         return int(answer.read().split()[9])
 
 
-def load(port: int, key, requests: int, body: int, uses_tls: bool, *, is_keyed: bool = False) -> dict:
+def load(port: int, key, requests: int, body: int, uses_tls: bool, *, is_keyed: bool = False, connections: int = 64) -> dict:
     command = [LOAD, "--port", port, "--authority", key.authority, "--key-id", key.key_id,
-               "--secret", decode_secret(key.secret).hex(), "--requests", requests, "--connections", 64, "--body", body]
+               "--secret", decode_secret(key.secret).hex(), "--requests", requests, "--connections", connections, "--body", body]
     done = subprocess.run([*map(str, command), *(["--tls"] if uses_tls else []), *(["--keyed"] if is_keyed else [])], capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(f"bench: an answer was not 200: {done.stderr[:400]}{done.stdout}")

@@ -16,6 +16,9 @@ from bench import BACKEND, ROOT, Nginx, free_port, load
 from gateway import Gateway
 
 REQUESTS = 5_000
+# Few: a request takes some fifty times as long under callgrind, and of many at once most would have to wait for another turn of the loop,
+# which they do not otherwise.
+CONNECTIONS = 2
 
 
 def record(folder: pathlib.Path, options) -> pathlib.Path:
@@ -29,9 +32,9 @@ def record(folder: pathlib.Path, options) -> pathlib.Path:
     try:
         gateway.add_app("bench")
         gateway.key = gateway.add_release("bench")
-        load(gateway.port, gateway.key, REQUESTS, options.body, options.tls, is_keyed=options.keyed)
+        load(gateway.port, gateway.key, REQUESTS, options.body, options.tls, is_keyed=options.keyed, connections=CONNECTIONS)
         subprocess.run(["callgrind_control", "-i", "on", str(gateway.process.pid)], check=True, capture_output=True)
-        load(gateway.port, gateway.key, REQUESTS, options.body, options.tls, is_keyed=options.keyed)
+        load(gateway.port, gateway.key, REQUESTS, options.body, options.tls, is_keyed=options.keyed, connections=CONNECTIONS)
         subprocess.run(["callgrind_control", "-i", "off", str(gateway.process.pid)], check=True, capture_output=True)
     finally:
         gateway.stop()

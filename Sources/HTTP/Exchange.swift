@@ -21,9 +21,12 @@ package protocol Exchange: AnyObject {
     /// the connection count to.
     func recordProof(_ proof: CallerProof)
 
-    /// Set where the address or account that this exchange counts to has too many requests in flight: the handler answers with
-    /// it, once it knows what the caller has proved.
-    var overload: Refusal? { get }
+    /// Whether the address or account that this exchange counts to has too many requests in flight.
+    var isOverloaded: Bool { get }
+    /// Refuses where it is so. The handler asks once it knows what the caller has proved.
+    func checkOverload() throws(Refusal)
+    /// What the handler keeps with the connection from one request to the next.
+    var attachment: AnyObject? { get set }
 
     /// Reads the whole body into `request.body`, at the expense of the budget for bodies of unproven callers unless
     /// ``recordProof(_:)`` was called before. Over `limit` bytes, or the limit for held bodies: `too-large`; over a budget:

@@ -7,8 +7,9 @@ extension Claim {
     /// it is theirs, and only the gate makes a proof of it.
     package func compare(with key: SigningKey, _ workspace: borrowing Workspace) -> ConstantTime.Verdict {
         guard fits(key) else { return .different }
+        let mac = mac
         if let publicKey = key.publicKey {
-            return publicKey.verify(signature(workspace), of: workspace.text.bytes.span)
+            return publicKey.verify(signature(orShort: mac, in: workspace), of: workspace.text.bytes.span)
         }
         let verdict = ConstantTime.equals(key.mac(algorithm, of: workspace.text).span, mac.span)
         key.settle(verdict, algorithm, of: workspace.text)
@@ -18,6 +19,7 @@ extension Claim {
     /// The same for a device's key, of which nothing is kept ready.
     package func compare(with point: P256Point, _ workspace: borrowing Workspace) -> ConstantTime.Verdict {
         guard namedAlgorithm ?? .ecdsaP256 == .ecdsaP256 else { return .different }
-        return point.verify(signature(workspace), of: workspace.text.bytes.span)
+        let mac = mac
+        return point.verify(signature(orShort: mac, in: workspace), of: workspace.text.bytes.span)
     }
 }

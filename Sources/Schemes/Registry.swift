@@ -20,7 +20,7 @@ package struct Registry: Sendable {
     /// Which of them have left signs in the request: one scan of its query, and of its form body where it has one.
     package func traces(
         in request: Request, formBodies: ParameterNames.FormBodies = .scanned
-    ) -> SchemeTraces { SchemeTraces(of: request, schemes: schemes, formBodies: formBodies) }
+    ) -> SchemeTraces { SchemeTraces.find(in: request, schemes: schemes, formBodies: formBodies) }
 
     /// The same where nobody has looked for signs yet.
     package func claim(in request: Request, _ workspace: inout Workspace) throws(Refusal) -> Claim {

@@ -40,11 +40,11 @@ package protocol Scheme: Sendable {
 
 extension Scheme {
     /// The same where nobody has looked for the request's names yet.
-    package func trace(in request: Request) -> Trace { trace(in: request, names: ParameterNames(in: request)) }
+    package func trace(in request: Request) -> Trace { trace(in: request, names: .find(in: request)) }
 
     /// The same where nobody has looked for the request's names yet.
     package func claim(in request: Request, _ workspace: inout Workspace) throws(Refusal) -> Claim? {
-        try claim(in: request, names: ParameterNames(in: request), &workspace)
+        try claim(in: request, names: .find(in: request), &workspace)
     }
 
     package func claim(

@@ -10,18 +10,25 @@ package struct SchemeTraces: Sendable {
     private var outOfReach: UInt8 = 0
     private var messageSignatures: UInt8 = 0
 
-    init(of request: Request, schemes: [any Scheme], formBodies: ParameterNames.FormBodies) {
-        names = ParameterNames(in: request, formBodies: formBodies)
+    private init(names: ParameterNames, schemes: [any Scheme]) {
+        self.names = names
         self.schemes = schemes
+    }
+
+    static func find(
+        in request: Request, schemes: [any Scheme], formBodies: ParameterNames.FormBodies
+    ) -> SchemeTraces {
+        var traces = SchemeTraces(names: .find(in: request, formBodies: formBodies), schemes: schemes)
         for index in schemes.indices {
             let bit = UInt8(truncatingIfNeeded: 1 << index)
-            switch schemes[index].trace(in: request, names: names) {
+            switch schemes[index].trace(in: request, names: traces.names) {
             case .absent: break
-            case .present: present |= bit
-            case .outOfReach: outOfReach |= bit
+            case .present: traces.present |= bit
+            case .outOfReach: traces.outOfReach |= bit
             }
-            if schemes[index].name == .messageSignatures { messageSignatures |= bit }
+            if schemes[index].name == .messageSignatures { traces.messageSignatures |= bit }
         }
+        return traces
     }
 
     /// Whether any scheme has left a trace, well signed or badly.

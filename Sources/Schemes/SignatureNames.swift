@@ -130,10 +130,11 @@ package struct ParameterNames: Sendable {
     /// Whether form bodies are scanned. Where no app allows a scheme that signs in them, there is nothing to look for.
     package enum FormBodies: Sendable { case scanned, ignored }
 
-    package init(in request: Request, formBodies: FormBodies = .scanned) {
-        query = request.query.map { SignatureNames(in: request.head.span.extracting($0.range)) } ?? SignatureNames()
+    package static func find(in request: Request, formBodies: FormBodies = .scanned) -> ParameterNames {
         let hasForm = formBodies == .scanned && request.hasFormType
-        body = hasForm ? SignatureNames(in: request.body.span) : SignatureNames()
-        isFormUnread = hasForm && !request.isBodyWhole
+        return ParameterNames(
+            query: request.query.map { SignatureNames(in: request.head.span.extracting($0.range)) } ?? SignatureNames(),
+            body: hasForm ? SignatureNames(in: request.body.span) : SignatureNames(),
+            isFormUnread: hasForm && !request.isBodyWhole)
     }
 }

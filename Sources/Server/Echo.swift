@@ -5,7 +5,7 @@ import CountersignWire
 /// The built-in backend, where no other was named: shows what a backend would have been sent.
 enum Echo {
     /// JSON with method, target, fields (ours last) and the body's SHA-256 and length.
-    static func answer(_ request: Request, _ forwarding: Forwarding) -> Answer {
+    static func answer(_ request: Request, _ forwarding: borrowing Forwarding) -> Answer {
         var fields: [(name: String, value: String)] = []
         let selected = forwarding.selected(of: request)
         for index in request.fields.indices where selected >> UInt128(index) & 1 == 1 {

@@ -49,8 +49,8 @@ final class Gateway: Handler, @unchecked Sendable {
     }
 
     func handle(_ exchange: any Exchange) async {
-        // One copy for all that only the head is asked of.
-        let request = exchange.request
+        // One copy for all; with the body, once that has come.
+        var request = exchange.request
         if proxies.areNamed, let client = proxies.claimed(by: request, from: exchange.peer) {
             exchange.attribute(to: client)
         }
@@ -58,9 +58,9 @@ final class Gateway: Handler, @unchecked Sendable {
         let judgement = gate.begin()
         do throws(Refusal) {
             switch routes.find(request) {
-            case .elsewhere: try await pass(exchange, request, judgement, &event)
+            case .elsewhere: try await pass(exchange, &request, judgement, &event)
             case .route(let route, let parameter):
-                try await serve(route, parameter, exchange, request, judgement, &event)
+                try await serve(route, parameter, exchange, &request, judgement, &event)
             case .otherMethod(let allowed): await exchange.respond(.otherMethod(allowed: allowed))
             case .nothing: await exchange.respond(.notFound)
             }
@@ -85,20 +85,20 @@ final class Gateway: Handler, @unchecked Sendable {
 
     /// To where old clients sign in, if that is meant; else to the backend, if the gate lets it.
     private func pass(
-        _ exchange: any Exchange, _ head: Request, _ judgement: Judgement, _ event: inout RequestEvent
+        _ exchange: any Exchange, _ request: inout Request, _ judgement: Judgement, _ event: inout RequestEvent
     ) async throws(Refusal) {
-        try announceBody(of: exchange, head)
-        if let legacy = routes.legacy, try legacy.mayBeCalled(by: head) {
-            if head.announcesBody(upTo: LegacyRoutes.mostBodyBytes) {
-                try gate.checkAuthority(of: exchange.request)
-                try await readBody(of: exchange, atMost: LegacyRoutes.mostBodyBytes)
+        try announceBody(of: exchange, &request)
+        if let legacy = routes.legacy, try legacy.mayBeCalled(by: request) {
+            if request.announcesBody(upTo: LegacyRoutes.mostBodyBytes) {
+                try gate.checkAuthority(of: request)
+                try await readBody(of: exchange, atMost: LegacyRoutes.mostBodyBytes, into: &request)
             }
-            await gate.recognise(exchange.request, judgement)
-            if let found = try legacy.find(exchange.request, judgement) {
-                return try await serve(found, legacy, exchange, judgement, &event)
+            await gate.recognise(request, judgement)
+            if let found = try legacy.find(request, judgement) {
+                return try await serve(found, legacy, exchange, &request, judgement, &event)
             }
         }
-        let (caller, request) = try await admit(exchange, judgement, for: .backend)
+        let caller = try await admit(exchange, &request, judgement, for: .backend)
         event.caller = caller
         try Gateway.checkForwardable(request, caller)
         // Of a body that streams, the last piece decides.
@@ -109,20 +109,20 @@ final class Gateway: Handler, @unchecked Sendable {
 
     /// To one of our own routes.
     private func serve(
-        _ route: Route, _ parameter: String, _ exchange: any Exchange, _ head: Request, _ judgement: Judgement,
-        _ event: inout RequestEvent
+        _ route: Route, _ parameter: String, _ exchange: any Exchange, _ request: inout Request,
+        _ judgement: Judgement, _ event: inout RequestEvent
     ) async throws(Refusal) {
-        try announceBody(of: exchange, head)
-        let isAwaited = exchange.request.bodyState != .whole
-        if isAwaited, !head.announcesBody(upTo: Route.mostBodyBytes) {
+        try announceBody(of: exchange, &request)
+        let isAwaited = request.bodyState != .whole
+        if isAwaited, !request.announcesBody(upTo: Route.mostBodyBytes) {
             throw Refusal(.tooLarge, "a body of this route is limited to \(Route.mostBodyBytes) bytes")
         }
         var caller: Caller?
         if route.admission == .anyone {
-            if isAwaited { try await readBody(of: exchange, atMost: Route.mostBodyBytes) }
-            await gate.recognise(exchange.request, judgement)
+            if isAwaited { try await readBody(of: exchange, atMost: Route.mostBodyBytes, into: &request) }
+            await gate.recognise(request, judgement)
         } else {
-            let judged = try await admit(exchange, judgement, for: .ownRoute, as: route.effect).caller
+            let judged = try await admit(exchange, &request, judgement, for: .ownRoute, as: route.effect)
             event.caller = judged
             tally.accept(judged.release, under: judged.edition)
             caller = judged
@@ -131,7 +131,6 @@ final class Gateway: Handler, @unchecked Sendable {
                 throw Refusal(.sessionEnded, "this route needs a session")
             }
         }
-        let request = exchange.request
         let call = RouteCall(
             request: request, caller: caller, address: ClientAddress(client(of: exchange)), event: event.id,
             parameter: parameter, now: clock.now
@@ -148,21 +147,21 @@ final class Gateway: Handler, @unchecked Sendable {
 
     /// To where old clients sign in. Who does not sign is answered like one who does: they read no problem documents.
     private func serve(
-        _ found: LegacyRoutes.Found, _ legacy: LegacyRoutes, _ exchange: any Exchange, _ judgement: Judgement,
-        _ event: inout RequestEvent
+        _ found: LegacyRoutes.Found, _ legacy: LegacyRoutes, _ exchange: any Exchange, _ request: inout Request,
+        _ judgement: Judgement, _ event: inout RequestEvent
     ) async throws(Refusal) {
         var caller: Caller?
         do throws(Refusal) {
             if found.isSigned {
-                let judged = try await admit(exchange, judgement, for: .login, as: .reads).caller
+                let judged = try await admit(exchange, &request, judgement, for: .login, as: .reads)
                 event.caller = judged
                 tally.accept(judged.release, under: judged.edition)
                 caller = judged
             } else {
-                try gate.checkAuthority(of: exchange.request)
+                try gate.checkAuthority(of: request)
             }
             let call = RouteCall(
-                request: exchange.request, caller: caller, address: ClientAddress(client(of: exchange)),
+                request: request, caller: caller, address: ClientAddress(client(of: exchange)),
                 event: event.id, parameter: "", now: clock.now)
             let plain = try await legacy.answer(found, call).telling(caller)
             event.isSignedIn = true
@@ -177,14 +176,13 @@ final class Gateway: Handler, @unchecked Sendable {
 
     // MARK: Who calls
 
-    /// The caller, judged from the head first, and the request with its body, which is read only for one that may still pass.
+    /// The caller, judged from the head first. The body is read into `request`, and only for one that may still pass.
     private func admit(
-        _ exchange: any Exchange, _ judgement: Judgement, for destination: Destination,
+        _ exchange: any Exchange, _ request: inout Request, _ judgement: Judgement, for destination: Destination,
         as effect: Releases.Effect? = nil
-    ) async throws(Refusal) -> (caller: Caller, request: Request) {
-        var request = exchange.request
+    ) async throws(Refusal) -> Caller {
         // Under overload, too, what the caller has proved is asked before anything is remembered of the request.
-        if request.bodyState == .awaited || exchange.overload != nil {
+        if request.bodyState == .awaited || exchange.isOverloaded {
             try await gate.judgeHead(
                 of: request, judgement, from: { network(of: exchange) }, for: destination, as: effect)
             if destination == .ownRoute {
@@ -192,17 +190,16 @@ final class Gateway: Handler, @unchecked Sendable {
                 try Gateway.checkScheme(claim.scheme)
             }
             if let proof = judgement.proof { exchange.recordProof(proof) }
-            if let overload = exchange.overload { throw overload }
+            try exchange.checkOverload()
             if request.bodyState == .awaited {
-                try await readBody(of: exchange, atMost: limits.heldBodyBytes)
-                request = exchange.request
+                try await readBody(of: exchange, atMost: limits.heldBodyBytes, into: &request)
             }
         }
         let caller = try await gate.judge(
             request, judgement, from: { network(of: exchange) }, for: destination, as: effect)
         if let proof = judgement.proof { exchange.recordProof(proof) }
-        if let overload = exchange.overload { throw overload }
-        return (caller, request)
+        try exchange.checkOverload()
+        return caller
     }
 
     /// The other schemes leave something of a request unsigned, and have no place for a signed answer.
@@ -225,21 +222,25 @@ final class Gateway: Handler, @unchecked Sendable {
     // MARK: Steps
 
     /// Says of a body that none of it was read yet; one that is too large to be held must say its length, and streams.
-    private func announceBody(of exchange: any Exchange, _ head: Request) throws(Refusal) {
-        switch head.framing {
+    private func announceBody(of exchange: any Exchange, _ request: inout Request) throws(Refusal) {
+        switch request.framing {
         case .none, .length(0): return
         case .length(let length) where length > limits.heldBodyBytes:
             guard length <= limits.bodyBytes else {
                 throw Refusal(.tooLarge, "a body is limited to \(limits.bodyBytes) bytes")
             }
-            exchange.request.bodyState = .streaming
-        case .length, .chunked: exchange.request.bodyState = .awaited
+            request.bodyState = .streaming
+        case .length, .chunked: request.bodyState = .awaited
         }
+        exchange.request.bodyState = request.bodyState
     }
 
-    private func readBody(of exchange: any Exchange, atMost limit: Int) async throws(Refusal) {
+    private func readBody(
+        of exchange: any Exchange, atMost limit: Int, into request: inout Request
+    ) async throws(Refusal) {
         try await exchange.readWholeBody(atMost: limit)
         exchange.request.bodyState = .whole
+        request = exchange.request
     }
 
     private func passOn(

@@ -12,21 +12,21 @@ final class Identity {
     private static let roomForSession = 256
     private let asserter: Asserter
     private let callerFields: CallerFields
-    private var clients: ClientLineCache
+    private let proxies: TrustedProxies
     private var kept: [ObjectIdentifier: (release: ReleaseKey, lines: [UInt8])] = [:]
 
     init(_ asserter: Asserter, proxies: TrustedProxies = TrustedProxies(), callerFields: CallerFields = CallerFields())
     {
         self.asserter = asserter
         self.callerFields = callerFields
-        clients = ClientLineCache(proxies)
+        self.proxies = proxies
     }
 
     /// The field lines of our own, each with its CRLF. Source: docs/protocol.md, "To the upstream".
     func lines(
         for caller: Caller, sending request: Request, over exchange: any Exchange, event: EventID, at now: Int64
     ) throws(Refusal) -> [UInt8] {
-        let client = clients.lines(for: exchange, sending: request)
+        let client = ClientLines.lines(for: exchange, sending: request, behind: proxies)
         let release = releaseLines(for: caller.release)
         var lines: [UInt8] = []
         lines.reserveCapacity(release.count + client.bytes.count + Identity.roomForSession)

@@ -53,8 +53,9 @@ package enum Base64 {
         bytes.reserveCapacity(text.count / 4 * 3 + 3)
         return read(
             text, alphabet,
-            {
-                bytes.append($0); return true
+            { group, count in
+                unpack(group, count: count) { bytes.append($0) }
+                return true
             }) ? bytes : nil
     }
 
@@ -66,7 +67,8 @@ package enum Base64 {
     /// Nil where `text` is not Base64 of that alphabet, or holds more bytes than fit.
     package static func decodeShort(_ text: borrowing Span<UInt8>, _ alphabet: Alphabet) -> ShortBytes? {
         var bytes = ShortBytes()
-        return read(text, alphabet, { bytes.append($0) }) ? bytes : nil
+        let fits = { (group: UInt32, count: Int) in bytes.append(group, count: count) }
+        return read(text, alphabet, fits) ? bytes : nil
     }
 
     /// Appends the bytes; false, with `buffer` as it was, where `text` is not Base64 of that alphabet or holds more than
@@ -78,8 +80,8 @@ package enum Base64 {
         let start = buffer.count
         let isStrict = read(
             text, alphabet,
-            {
-                buffer.append($0)
+            { group, count in
+                unpack(group, count: count) { buffer.append($0) }
                 return true
             })
         guard isStrict, buffer.count - start <= limit else {
@@ -91,12 +93,18 @@ package enum Base64 {
 
     /// Whether `text` is Base64 of that alphabet.
     package static func isStrict(_ text: borrowing Span<UInt8>, _ alphabet: Alphabet) -> Bool {
-        read(text, alphabet, { _ in true })
+        read(text, alphabet, { _, _ in true })
     }
 
     @inline(__always)
+    private static func unpack(_ group: UInt32, count: Int, _ body: (UInt8) -> Void) {
+        for place in 0..<count { body(UInt8(truncatingIfNeeded: group >> UInt32(16 - 8 * place))) }
+    }
+
+    /// `emit` takes one to three bytes, the first of them in bits 16 to 23, and says whether they fit.
+    @inline(__always)
     private static func read(
-        _ text: borrowing Span<UInt8>, _ alphabet: Alphabet, _ emit: (UInt8) -> Bool
+        _ text: borrowing Span<UInt8>, _ alphabet: Alphabet, _ emit: (_ group: UInt32, _ count: Int) -> Bool
     ) -> Bool {
         var end = text.count
         if alphabet == .standard {
@@ -112,18 +120,17 @@ package enum Base64 {
             let (first, second) = (value(text[index], table), value(text[index + 1], table))
             let (third, fourth) = (value(text[index + 2], table), value(text[index + 3], table))
             guard first | second | third | fourth < 64 else { return false }
-            guard emit(first << 2 | second >> 4), emit(second << 4 | third >> 2), emit(third << 6 | fourth) else {
-                return false
-            }
+            let group = UInt32(first) << 18 | UInt32(second) << 12 | UInt32(third) << 6 | UInt32(fourth)
+            guard emit(group, 3) else { return false }
             index += 4
         }
         guard tail > 0 else { return true }
         let (first, second) = (value(text[index], table), value(text[index + 1], table))
         let third = tail == 3 ? value(text[index + 2], table) : 0
-        guard first | second | third < 64, emit(first << 2 | second >> 4) else { return false }
+        guard first | second | third < 64 else { return false }
         // The bits that are left over are zeros, or the value would have another spelling.
-        guard tail == 3 else { return second & 15 == 0 }
-        return third & 3 == 0 && emit(second << 4 | third >> 2)
+        guard (tail == 3 ? third & 3 : second & 15) == 0 else { return false }
+        return emit(UInt32(first) << 18 | UInt32(second) << 12 | UInt32(third) << 6, tail - 1)
     }
 
     /// Whether `byte` is a letter of the standard alphabet.

@@ -45,6 +45,16 @@ package struct ShortBytes: Sendable {
         return true
     }
 
+    /// Adds one to three bytes, the first of them in bits 16 to 23 of `group`; false, and nothing added, where they do not fit.
+    mutating func append(_ group: UInt32, count: Int) -> Bool {
+        guard used <= ShortBytes.longest - count else { return false }
+        storage[used] = UInt8(truncatingIfNeeded: group >> 16)
+        if count > 1 { storage[used + 1] = UInt8(truncatingIfNeeded: group >> 8) }
+        if count > 2 { storage[used + 2] = UInt8(truncatingIfNeeded: group) }
+        used += count
+        return true
+    }
+
     package var span: Span<UInt8> {
         @_lifetime(borrow self) borrowing get { storage.span.extracting(0..<used) }
     }

@@ -18,7 +18,9 @@ extension StructuredField {
         try expect(UInt8(ascii: "\""), "a string in quotes")
         let start = at
         var index = start
-        while index < text.count {
+        while true {
+            index = text.endOfPlainText(from: index)
+            guard index < text.count else { throw Problem(at: index, expected: "a closing quote") }
             let byte = text[index]
             if byte == UInt8(ascii: "\"") {
                 move(to: index + 1)
@@ -29,12 +31,11 @@ extension StructuredField {
                 guard index < text.count, text[index] == UInt8(ascii: "\"") || text[index] == UInt8(ascii: "\\") else {
                     throw Problem(at: index, expected: "a quote or a backslash after a backslash")
                 }
-            } else if byte < 0x20 || byte > 0x7E {
+                index += 1
+            } else {
                 throw Problem(at: index, expected: "a visible ASCII character or a space")
             }
-            index += 1
         }
-        throw Problem(at: index, expected: "a closing quote")
     }
 
     /// Source: RFC 9651 §4.2.4. Up to fifteen digits, or twelve, a point, and up to three.
@@ -136,5 +137,34 @@ extension StructuredField {
             return true
         default: return false
         }
+    }
+}
+
+extension Span<UInt8> {
+    /// The first byte from `start` on that has a meaning in a quoted string or may not stand in one: a quote, a backslash, a
+    /// control character, or a byte beyond ASCII. Eight at a time, for names and nonces are longer than that.
+    fileprivate func endOfPlainText(from start: Int) -> Int {
+        let ones: UInt64 = 0x0101_0101_0101_0101
+        let raw = bytes
+        var position = start
+        while position + 8 <= raw.byteCount {
+            let word = raw.unsafeLoadUnaligned(fromByteOffset: position, as: UInt64.self)
+            // The top bit of each such byte. A borrow can set one too many, but only above a true one, and the lowest is taken.
+            let quote = word ^ (ones &* UInt64(UInt8(ascii: "\"")))
+            let backslash = word ^ (ones &* UInt64(UInt8(ascii: "\\")))
+            let delete = word ^ (ones &* 0x7F)
+            let found =
+                (word &- ones &* 0x20) & ~word | (quote &- ones) & ~quote | (backslash &- ones) & ~backslash
+                | (delete &- ones) & ~delete | word
+            let hits = found & (ones &* 0x80)
+            guard hits == 0 else { return position + hits.trailingZeroBitCount >> 3 }
+            position += 8
+        }
+        while position < count, Span.isPlain(self[position]) { position += 1 }
+        return position
+    }
+
+    private static func isPlain(_ byte: UInt8) -> Bool {
+        byte >= 0x20 && byte <= 0x7E && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\")
     }
 }

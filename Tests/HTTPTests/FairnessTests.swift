@@ -157,9 +157,10 @@ import Testing
         #expect(proxy.usage.value(of: .requests) == 0)
         #expect(connections[0].source.address.text == "192.0.2.9")
         #expect(connections[0].source === connections[1].source)
-        #expect(connections[0].overload?.code == .unavailable)
+        let refusal = #expect(throws: Refusal.self) { try connections[0].checkOverload() }
+        #expect(refusal?.code == .unavailable)
         check(connections[1].recordProof(.session(account: 1)))
-        #expect(connections[0].overload == nil)
+        #expect(!connections[0].isOverloaded)
         let source = connections[0].source
         for index in connections.indices { connections[index].end() }
         #expect(source.usage.value(of: .requests) == 0)

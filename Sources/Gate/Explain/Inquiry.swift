@@ -205,7 +205,7 @@ struct Inquiry: ~Copyable {
     /// The reading of the sent signature that holds for this text; nil where none does.
     private mutating func holds(_ spelling: Spelling, under others: [SigningKey]? = nil) -> SentSignature.Reading? {
         workspace.text = StringToSign(spelling.text.bytes, secretAt: spelling.text.secretAt)
-        var claim = spelling.claim
+        let claim = Claim(copying: spelling.claim)
         // What the message says of its algorithm is judged apart.
         claim.namedAlgorithm = nil
         for key in others ?? keys {

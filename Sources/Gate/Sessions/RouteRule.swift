@@ -3,8 +3,7 @@ import CountersignWire
 extension Policy {
     /// Whether some of the backend's routes ask for more than others.
     var hasRouteRules: Bool {
-        for case .under(let routes) in [anonymous, deviceSigned] where !routes.isEmpty { return true }
-        return false
+        anonymous.isByRoute || deviceSigned.isByRoute
     }
 
     /// Refuses a path that a backend could take for another route than we do, where that makes a difference. Rules are applied to
@@ -20,6 +19,12 @@ extension Policy {
 
 /// Which of the backend's routes a release opens without a session.
 extension Policy.RouteSet {
+    /// Whether it holds some routes, neither none nor all.
+    fileprivate var isByRoute: Bool {
+        guard case .under(let routes) = self else { return false }
+        return !routes.isEmpty
+    }
+
     func admit(_ request: Request) throws(Refusal) {
         guard case .under(let routes) = self else { return }
         let path = request.head.span.extracting(request.path.range)

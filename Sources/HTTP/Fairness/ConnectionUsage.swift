@@ -115,14 +115,21 @@ final class ConnectionUsage {
         self.inFlight = usage
     }
 
-    /// Set where the present exchange's party has more requests in flight than it may.
-    var overload: Refusal? {
-        guard let inFlight else { return nil }
-        let isAccount = account?.usage === inFlight
-        let limit = isAccount ? limits.accountRequests : limits.addressRequests
-        guard inFlight.exceeds(limit, of: .requests) else { return nil }
-        let party = isAccount ? "account" : "address"
-        return Refusal(.unavailable, "this \(party) has more than \(limit) requests in flight", retryAfter: 1)
+    /// Whether the present exchange's party has more requests in flight than it may.
+    var isOverloaded: Bool {
+        guard let inFlight else { return false }
+        return inFlight.exceeds(requestLimit(of: inFlight), of: .requests)
+    }
+
+    func checkOverload() throws(Refusal) {
+        guard isOverloaded, let inFlight else { return }
+        let party = account?.usage === inFlight ? "account" : "address"
+        throw Refusal(
+            .unavailable, "this \(party) has more than \(requestLimit(of: inFlight)) requests in flight", retryAfter: 1)
+    }
+
+    private func requestLimit(of usage: Usage) -> Int {
+        account?.usage === usage ? limits.accountRequests : limits.addressRequests
     }
 
     // MARK: Held bodies

@@ -37,6 +37,7 @@ final class Connection: Exchange, @unchecked Sendable {
     var answeredStatus: Int?
     var answeredBytes = 0
 
+    var attachment: AnyObject?
     /// Whom the connection and its present exchange count to.
     private(set) var usage: ConnectionUsage
     /// On the loop's clock: since when it has waited for the client, and from when on it takes no further request.
@@ -181,7 +182,8 @@ final class Connection: Exchange, @unchecked Sendable {
         requestKeepsAlive =
             parsed.keepsAlive && requests < listener.limits.keepAliveRequests && loop.seconds < retiresAt
         expectsContinue = parsed.expectsContinue
-        isHEAD = request.matches(request.method, "HEAD")
+        let head = request.head
+        isHEAD = head.span.extracting(request.method.range).matches("HEAD")
         body = BodyReader(request.framing, allowance: deadlines.body)
     }
 
@@ -250,7 +252,8 @@ final class Connection: Exchange, @unchecked Sendable {
     // MARK: Who calls
 
     var source: AddressRecord { usage.source }
-    var overload: Refusal? { usage.overload }
+    var isOverloaded: Bool { usage.isOverloaded }
+    func checkOverload() throws(Refusal) { try usage.checkOverload() }
 
     func attribute(to address: NetworkAddress) { usage.attribute(to: address, now: loop.seconds) }
 
@@ -304,7 +307,7 @@ final class Connection: Exchange, @unchecked Sendable {
 
     func readWholeBody(atMost most: Int) async throws(Refusal) {
         let limit = min(most, listener.limits.heldBodyBytes)
-        if let overload { throw overload }
+        try checkOverload()
         if case .length(let length) = request.framing {
             guard length <= limit else { throw Refusal(.tooLarge, "a body of this kind is limited to \(limit) bytes") }
         }

@@ -188,12 +188,8 @@ package struct HeadParser {
 
     private func lowercaseNames(_ request: inout Request) {
         let fields = request.fields
-        var head = request.head.mutableSpan
-        for field in fields {
-            for index in field.name.range {
-                let byte = head[index]
-                if byte &- UInt8(ascii: "A") < 26 { head[index] = byte | 0x20 }
-            }
+        request.head.withUnsafeMutableBytes { head in
+            for field in fields { Octet.lowercase(head[field.name.range]) }
         }
     }
 

@@ -52,6 +52,19 @@ enum Octet {
         return position
     }
 
+    /// Lowers the letters of a token, whose bytes are all ASCII; eight at a time.
+    static func lowercase(_ token: Slice<UnsafeMutableRawBufferPointer>) {
+        let bytes = UnsafeMutableRawBufferPointer(rebasing: token)
+        let whole = bytes.count & ~7
+        for offset in stride(from: 0, to: whole, by: 8) {
+            let word = bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
+            // The top bit of each byte from `A` on, less those behind `Z`; and their difference in case is that bit by two lower.
+            let upper = (word &+ ones &* (0x80 - 0x41)) ^ (word &+ ones &* (0x80 - 0x5B))
+            bytes.storeBytes(of: word | (upper & (ones &* 0x80)) >> 2, toByteOffset: offset, as: UInt64.self)
+        }
+        for offset in whole..<bytes.count { bytes[offset] = lowercased(bytes[offset]) }
+    }
+
     private static var ones: UInt64 { 0x0101_0101_0101_0101 }
 
     /// What a request target may hold: visible ASCII but `#`, for a fragment has no place on the wire.

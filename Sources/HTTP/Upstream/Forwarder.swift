@@ -3,16 +3,17 @@ import CountersignWire
 extension UpstreamPool {
     /// Sends the exchange's request to the upstream, and its answer back. Throws while no part of an answer was sent;
     /// what goes wrong after that cuts the client's connection, for there is no other way left to say it.
-    package func forward(_ exchange: any Exchange, _ forwarding: Forwarding) async throws(Refusal) {
+    package func forward(_ exchange: any Exchange, _ forwarding: consuming Forwarding) async throws(Refusal) {
         guard let connection = exchange as? Connection else {
             throw Refusal(.unavailable, "this exchange cannot be forwarded")
         }
+        let caller = forwarding.caller
         let relay = Relay(connection: connection, pool: self, forwarding: forwarding)
         var taken: UpstreamConnection
         if let idle = takeIdle() {
             taken = idle
         } else {
-            taken = try await takeAnother(for: forwarding.caller ?? .address(connection.source.address))
+            taken = try await takeAnother(for: caller ?? .address(connection.source.address))
         }
         while true {
             do throws(Relay.Failure) {

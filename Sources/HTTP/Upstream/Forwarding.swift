@@ -1,7 +1,7 @@
 import CountersignWire
 
 /// How a verified request goes on to the upstream.
-package struct Forwarding {
+package struct Forwarding: ~Copyable {
     /// Which of the request's fields go with it, by their index: bit i for `fields[i]`. Hop-by-hop fields and
     /// `Countersign-*` never do, whatever this says.
     package var fields: UInt128

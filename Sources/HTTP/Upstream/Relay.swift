@@ -30,7 +30,7 @@ final class Relay: @unchecked Sendable {
     var hasUploadFailed = false
     var uploadRefusal: Refusal?
 
-    init(connection: Connection, pool: UpstreamPool, forwarding: Forwarding) {
+    init(connection: Connection, pool: UpstreamPool, forwarding: consuming Forwarding) {
         self.connection = connection
         self.pool = pool
         self.forwarding = forwarding

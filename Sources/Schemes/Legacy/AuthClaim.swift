@@ -50,7 +50,7 @@ struct AuthClaim {
         guard let timestamp, let seconds = AuthClaim.seconds(text.extracting(timestamp.range)) else {
             throw Refusal(.malformed, "auth_timestamp: expected whole Unix seconds")
         }
-        var claim = Claim(scheme: scheme, keyID: keyID, algorithm: .hmacSHA256, mac: mac)
+        let claim = Claim(scheme: scheme, keyID: keyID, algorithm: .hmacSHA256, mac: mac)
         claim.created = .unix(seconds)
         return claim
     }

@@ -31,7 +31,7 @@ package struct AuthV1: Scheme {
             return nil
         }
         let text = workspace.decoded.span
-        var claim = try AuthClaim(workspace).claim(for: name, version: "1.0", .key, text)
+        let claim = try AuthClaim(workspace).claim(for: name, version: "1.0", .key, text)
         claim.replay = .signature
         if place == .query { claim.body = try bodyExpectation(request, workspace) }
         return claim

@@ -33,7 +33,7 @@ package struct AuthV2: Scheme {
             return nil
         }
         let text = workspace.decoded.span
-        var claim = try AuthClaim(workspace).claim(for: name, version: "2", .clientIDOrKey, text)
+        let claim = try AuthClaim(workspace).claim(for: name, version: "2", .clientIDOrKey, text)
         claim.replay = .impossible
         if place == .query {
             try AuthParameters.refuseUnsignedForm(in: request)

@@ -47,7 +47,7 @@ package struct AuthV4: Scheme {
         guard let timestamp = request.value(of: .xAuthTimestamp),
             let seconds = AuthClaim.seconds(head.extracting(timestamp.range))
         else { throw Refusal(.malformed, "X-Auth-Timestamp: expected whole Unix seconds, once") }
-        var claim = Claim(scheme: name, keyID: keyID, algorithm: .hmacSHA256, mac: mac)
+        let claim = Claim(scheme: name, keyID: keyID, algorithm: .hmacSHA256, mac: mac)
         claim.created = .unix(seconds)
         claim.replay = .impossible
         switch request.bodyState {

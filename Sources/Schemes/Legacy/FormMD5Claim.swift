@@ -25,7 +25,7 @@ enum FormMD5Claim {
             throw Refusal(.malformed, "plat: expected a platform")
         }
         guard let version = base.ver, !version.isEmpty else { throw Refusal(.malformed, "ver: expected a version") }
-        var claim = Claim(scheme: .formMD5, keyID: keyID, algorithm: .md5OverSecret, mac: mac)
+        let claim = Claim(scheme: .formMD5, keyID: keyID, algorithm: .md5OverSecret, mac: mac)
         claim.created = .wallClock(time.seconds)
         claim.replay = .nonce(replayKey)
         claim.platform = platform

@@ -70,7 +70,7 @@ extension MessageSignatures {
             throw Refusal(.malformed, "Signature-Input: expected a keyid of 1 to 64 visible characters")
         }
         let signature = try MessageSignatures.signature(labelled: input.label, in: message, &workspace)
-        var claim = Claim(scheme: name, keyID: keyID, algorithm: .ofKey, mac: signature.short)
+        let claim = Claim(scheme: name, keyID: keyID, algorithm: .ofKey, mac: signature.short)
         claim.longSignature = signature.long
         claim.namedAlgorithm = try input.namedAlgorithm(in: message)
         claim.created = input.created.map(Claim.Created.unix) ?? .unsigned

@@ -3,7 +3,7 @@ import CountersignWire
 extension MessageSignatures {
     /// Looks up what the signature names, and notes which fields it vouches for, what the body must be, and what it
     /// lacks of the least that the gate accepts.
-    func cover(_ request: Request, _ claim: inout Claim, _ workspace: inout Workspace) throws(Refusal) {
+    func cover(_ request: Request, _ claim: Claim, _ workspace: inout Workspace) throws(Refusal) {
         var covered: UInt128 = 0
         var plain: UInt128 = 0
         var seen = Seen()

@@ -51,7 +51,7 @@ package struct MessageSignatures: Scheme {
             throw Refusal(.malformed, "Signature-Input: expected a keyid of 1 to 64 visible characters")
         }
         let signature = try MessageSignatures.signature(labelled: input.label, in: request, &workspace)
-        var claim = Claim(scheme: name, keyID: keyID, algorithm: .ofKey, mac: signature.short)
+        let claim = Claim(scheme: name, keyID: keyID, algorithm: .ofKey, mac: signature.short)
         claim.holder = Claim.Holder(of: keyID)
         claim.longSignature = signature.long
         claim.namedAlgorithm = try input.namedAlgorithm(in: request)
@@ -65,7 +65,7 @@ package struct MessageSignatures: Scheme {
             // A long nonce is remembered by its digest: all that matters is whether two are the same.
             claim.replay = .nonce(Claim.ReplayKey(bytes) ?? Claim.ReplayKey(SHA256.digest(bytes)))
         }
-        try cover(request, &claim, &workspace)
+        try cover(request, claim, &workspace)
         return claim
     }
 }

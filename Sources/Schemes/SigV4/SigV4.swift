@@ -38,7 +38,7 @@ package struct SigV4: Scheme {
         guard let keyID = KeyID(workspace.sigV4.words.span.extracting(reading.keyID.range)) else {
             throw Refusal(.malformed, "sigv4: expected a key id of 1 to 64 visible characters")
         }
-        var claim = Claim(scheme: name, keyID: keyID, algorithm: .sigV4, mac: reading.signature)
+        let claim = Claim(scheme: name, keyID: keyID, algorithm: .sigV4, mac: reading.signature)
         claim.created = .unix(reading.seconds)
         claim.lifetime = reading.lifetime
         claim.replay = .signature

@@ -17,7 +17,7 @@
         func claim(
             in request: Request, names: ParameterNames, _ workspace: inout Workspace
         ) throws(Refusal) -> Claim? {
-            guard var claim = try inner.claim(in: request, names: names, &workspace) else { return nil }
+            guard let claim = try inner.claim(in: request, names: names, &workspace) else { return nil }
             if case .session(let token) = claim.holder, let (_, key) = try? sessions.find(token) {
                 try inner.spell(claim, request, &workspace)
                 claim.mac = key.mac(claim.algorithm, of: workspace.text)

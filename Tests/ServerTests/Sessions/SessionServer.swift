@@ -152,7 +152,8 @@ private final class HeldExchange: Exchange {
 
     let source = AddressRecord(address: .unknown)
     private(set) var proof: CallerProof?
-    let overload: Refusal? = nil
+    let isOverloaded = false
+    var attachment: AnyObject?
 
     init(_ request: Request, _ loop: EventLoop) {
         self.request = request
@@ -160,6 +161,7 @@ private final class HeldExchange: Exchange {
     }
 
     func attribute(to address: NetworkAddress) {}
+    func checkOverload() throws(Refusal) {}
     func recordProof(_ proof: CallerProof) { self.proof = proof }
     func readWholeBody(atMost limit: Int) async throws(Refusal) {}
     func closeAfterAnswer() {}
