@@ -132,7 +132,7 @@ extension Claim {
 
     /// The signature, for a key pair's public half to verify: `short`, which is a copy of `mac`, or one that is longer.
     @_lifetime(borrow short, borrow workspace)
-    func signature(orShort short: borrowing MAC, in workspace: borrowing Workspace) -> Span<UInt8> {
+    package func signature(orShort short: borrowing MAC, in workspace: borrowing Workspace) -> Span<UInt8> {
         guard let long = longSignature else { return short.span }
         return workspace.decoded.span.extracting(long.range)
     }
