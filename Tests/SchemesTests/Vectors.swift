@@ -65,7 +65,8 @@ struct SignedMessage: Decodable, Sendable, CustomTestStringConvertible {
         try MessageSignatures().spell(claim, request, &workspace)
         let key = try key()
         if let publicKey = key.publicKey {
-            return publicKey.verify(claim.signature(orShort: claim.mac, in: workspace), of: workspace.text.bytes.span) == .equal
+            let signature = claim.signature(orShort: claim.mac, in: workspace)
+            return publicKey.verify(signature, of: workspace.text.bytes.span) == .equal
         }
         return key.mac(claim.algorithm, of: workspace.text).array == claim.mac.array
     }
