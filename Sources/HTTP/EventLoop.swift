@@ -207,7 +207,7 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
         return Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)
     }
 
-    /// Whole seconds of a clock that nobody sets.
+    /// Whole seconds of the monotonic clock, which cannot be set.
     package static func monotonicSeconds() -> Int64 { nanoseconds() / 1_000_000_000 }
 
     // MARK: Work from elsewhere

@@ -116,7 +116,7 @@ package final class Listener: @unchecked Sendable {
     private static let acceptLength: Int64 = 2_000_000
 
     /// Takes those that wait, for a time that leaves the loop some for those it has. All that an address may open fit into
-    /// few turns: whoever connects behind a flood waits in the kernel's queue, where no address comes before another.
+    /// few turns: a client that connects behind a flood waits in the kernel's queue, where no address comes before another.
     private func accept() {
         let end = EventLoop.nanoseconds() &+ Listener.acceptLength
         for index in 1... {

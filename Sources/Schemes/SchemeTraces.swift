@@ -1,6 +1,6 @@
 import CountersignWire
 
-/// Which schemes have left signs in a request: looked at once, and read by whoever must know, from the choice of a scheme
+/// Which schemes have left signs in a request: determined once, and read by every later step, from the choice of a scheme
 /// to the form of the answer.
 package struct SchemeTraces: Sendable {
     package let names: ParameterNames

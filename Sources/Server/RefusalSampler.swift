@@ -34,7 +34,7 @@ struct RefusalSampler {
 
     struct Subject: Hashable, Sendable {
         var cause: Cause
-        /// An IPv4 address, or the first 64 bits of an IPv6 address: whoever has one address of a network has them all.
+        /// An IPv4 address, or the first 64 bits of an IPv6 address: a client with one address of such a network has them all.
         var address: NetworkAddress
     }
 

@@ -29,7 +29,7 @@ final class Service: @unchecked Sendable {
         sockets: ListeningSockets,
         makeGate: (_ authorities: [String]) throws(Fault) -> Gate
     ) throws(Fault) {
-        // As many as there are sockets that were taken over: nobody else accepts from those.
+        // At least one worker for each socket that was taken over: no other process accepts from those.
         let count = max(
             configuration.workers ?? max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))), sockets.listeners.count)
         var configuration = configuration

@@ -17,7 +17,7 @@ struct OfflineDeployment: KeySource, SessionSource {
             replay: UnrememberedRequests(), clock: FixedTime(now: question.at ?? signingTime(of: request, schemes)))
     }
 
-    /// Whose tokens are not the backend's own are looked up in a store, which there is none of here.
+    /// Tokens that the backend does not issue itself are looked up in a store, and there is no store here.
     var destination: Destination {
         question.scheme != .messageSignatures && question.policy.legacySession == .authority ? .login : .backend
     }

@@ -81,7 +81,7 @@ final class ReplayGrower: @unchecked Sendable {
         return grow(to: rows)
     }
 
-    /// With `mutex` held. The thread is started by the first who needs it; false where there is none.
+    /// With `mutex` held. The first call starts the thread; false where it cannot be started or is stopping.
     private func raise(to rows: Int) -> Bool {
         guard !isStopping else { return false }
         if thread == nil { thread = start() }

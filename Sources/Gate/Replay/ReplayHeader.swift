@@ -150,7 +150,7 @@ struct ReplayHeader {
         }
     }
 
-    /// The last second of the refused interval that this lies in; nil, at the price of one comparison, where there is none.
+    /// The last second of the refused interval that this lies in; nil, at the price of one comparison, without such an interval.
     @inline(__always)
     func refusedUntil(_ created: Int64) -> Int64? {
         let first = load(176)

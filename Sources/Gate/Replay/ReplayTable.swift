@@ -93,7 +93,7 @@ final class ReplayTable: @unchecked Sendable {
         return false
     }
 
-    /// When the newest entry was created, whole Unix seconds; 0 where there is none. Entries of a refused interval do not
+    /// When the newest entry was created, whole Unix seconds; 0 in an empty table. Entries of a refused interval do not
     /// count.
     var newest: Int64 {
         var newest: UInt64 = 0

@@ -3,7 +3,7 @@ import Glibc
 
 /// What the upstream pool asks of a connection that no request uses.
 extension Stream {
-    /// Whether OpenSSL holds input that nobody has read: records that came in the same segment as the answer. False
+    /// Whether OpenSSL holds unread input: records that came in the same segment as the answer. False
     /// without TLS. No system call.
     var hasBufferedInput: Bool { ssl.map { SSL_has_pending($0) == 1 } ?? false }
 

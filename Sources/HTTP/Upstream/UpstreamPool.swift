@@ -120,7 +120,7 @@ package final class UpstreamPool: @unchecked Sendable {
     /// After an answer that ended where it should, with nothing of it left unread.
     func giveBack(_ connection: UpstreamConnection) {
         let stream = connection.stream
-        // What OpenSSL read behind the answer is either a message of TLS's own or nobody's answer.
+        // What OpenSSL read behind the answer is either a message of TLS itself or an answer to no request.
         guard !stream.isClosed, connection.generation == generation, !stream.hasBufferedInput || stream.isQuiet()
         else { return close(connection) }
         var connection = connection

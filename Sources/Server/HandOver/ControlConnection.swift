@@ -7,7 +7,7 @@ import Glibc
 /// One end of a connection to the control socket of a data folder, over which commands and a successor speak with the running
 /// server. Messages are packets of ASCII text, each with at most one descriptor.
 ///
-/// The socket is a file of mode 0600 in a folder of mode 0700: whoever can open it could as well read the master key.
+/// The socket is a file of mode 0600 in a folder of mode 0700: a process that can open it could as well read the master key.
 final class ControlConnection: @unchecked Sendable {
     enum Received {
         case message(String, FileDescriptor?)
@@ -87,7 +87,7 @@ enum ControlSocket {
         return FileDescriptor(owning: number)
     }
 
-    /// Listens under the name, in the place of whoever did before.
+    /// Listens under the name, in the place of a process that did before.
     static func listen(in folder: DataFolder) throws(Fault) -> FileDescriptor {
         let socket = try make()
         let draft = "\(name).new"

@@ -35,7 +35,7 @@ final class ControlServer: @unchecked Sendable {
     private var successor: pid_t?
     private var thread: pthread_t?
 
-    /// Listens in the place of whoever did before.
+    /// Listens in the place of a process that did before.
     init(_ folder: DataFolder, _ handOver: HandOver, _ operations: Operations) throws(Fault) {
         (self.folder, self.handOver, self.operations) = (folder, handOver, operations)
         socket = try ControlSocket.listen(in: folder)

@@ -18,7 +18,7 @@ final class ListeningSockets: Sendable {
     var adminListeners: [FileDescriptor] { administration.withValue { $0 } }
 
     /// At least so many for clients, and their port. What was taken over is kept where it is for this address, and all of it: a
-    /// socket that nobody accepted from would keep its share of the connections waiting.
+    /// socket from which no worker accepted would keep its share of the connections waiting.
     func open(_ address: HostPort, atLeast count: Int) throws -> (sockets: [FileDescriptor], port: Int) {
         let opened = try ListeningSockets.opened(address, listeners, atLeast: count)
         clients.withValue { $0 = opened }

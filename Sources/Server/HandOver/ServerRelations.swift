@@ -127,7 +127,7 @@ private final class PredecessorWatch: @unchecked Sendable {
                 handOver.tick()
                 if case .end = (try? predecessor.receive(within: 100)) ?? .end { break }
             }
-            // Whatever it was at is over: it is in the store, or nobody will know.
+            // Its requests are over: their results are in the store, or are lost.
             handOver.end()
         }
     }
