@@ -13,12 +13,12 @@ package final class ReplayService {
     private var reportedFloor: Int64?
 
     /// For a command. Fails where another process has the file open.
-    package convenience init(_ deployment: Deployment, _ keys: LiveKeys) throws(Fault) {
-        try self.init(deployment, keys, log: nil)
+    package convenience init(_ deployment: Deployment, keys: LiveKeys) throws(Fault) {
+        try self.init(deployment, keys: keys, log: nil)
     }
 
     /// For a server. Fails where another process has the file open, unless that shares it.
-    init(_ deployment: Deployment, _ keys: LiveKeys, log: EventLog?, sharing: ReplaySharing? = nil) throws(Fault) {
+    init(_ deployment: Deployment, keys: LiveKeys, log: EventLog?, sharing: ReplaySharing? = nil) throws(Fault) {
         (self.deployment, self.keys, self.log) = (deployment, keys, log)
         let remembered = try deployment.store.value(of: .replayFile).flatMap {
             FileID(String(decoding: $0, as: UTF8.self))

@@ -11,10 +11,10 @@ import Testing
 
     @Test func intervalsOnlyGrow() {
         var intervals = Intervals()
-        for index in 0..<20 { intervals.add(Int64(index) * 1_000, Int64(index) * 1_000 + 100) }
+        for index in 0..<20 { intervals.add(first: Int64(index) * 1_000, last: Int64(index) * 1_000 + 100) }
         #expect(intervals.all.count == Intervals.most)
         for index in 0..<20 { #expect(intervals.contains(Int64(index) * 1_000 + 50)) }
-        intervals.add(Int64.min, Int64.max)
+        intervals.add(first: Int64.min, last: Int64.max)
         #expect(intervals.all == [Intervals.Interval(first: .min, last: .max)])
     }
 

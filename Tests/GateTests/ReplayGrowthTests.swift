@@ -43,7 +43,7 @@ import Testing
         for number in 0..<50_000 { try await file.insert(entry(number)) }
         let capacity = file.use(now: now).capacity
         #expect(capacity > 50_000 && capacity < 50_000 * 16)
-        for number in 0..<50_000 { #expect(await isReplayed(file, number)) }
+        for number in 0..<50_000 { #expect(await isReplayed(number, in: file)) }
     }
 
     @Test func nothingIsAdmittedTwiceWhileItGrows() async throws {
@@ -186,7 +186,7 @@ import Testing
             created: now, now: now)
     }
 
-    private func isReplayed(_ file: ReplayFile, _ number: Int) async -> Bool {
+    private func isReplayed(_ number: Int, in file: ReplayFile) async -> Bool {
         do {
             try await file.insert(entry(number))
             return false

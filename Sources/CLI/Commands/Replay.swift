@@ -61,7 +61,7 @@ extension Invocation {
         for _ in 0..<100 {
             if try replayStatus().confirmation >= confirmation.number { return }
             do throws(Fault) {
-                let service = try ReplayService(deployment, LiveKeys(deployment))
+                let service = try ReplayService(deployment, keys: LiveKeys(deployment))
                 return try service.takeConfirmation(at: now)
             } catch {
                 // A server has it open.

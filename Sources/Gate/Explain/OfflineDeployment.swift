@@ -47,18 +47,18 @@ struct OfflineDeployment: KeySource, SessionSource {
 
     nonisolated(nonsending) func session(for token: SessionToken) async throws(Fault) -> (Session, SigningKey)? {
         guard question.keyID == nil || question.keyID == KeyID(token) else { return nil }
-        return (session(token.id, .device, epoch: token.epoch), question.key)
+        return (session(token.id, kind: .device, epoch: token.epoch), question.key)
     }
 
     nonisolated(nonsending) func session(bearing token: Span<UInt8>) async throws(Fault) -> Session? {
-        SessionID([UInt8](repeating: 0, count: SessionID.count).span).map { session($0, .bearer, epoch: 0) }
+        SessionID([UInt8](repeating: 0, count: SessionID.count).span).map { session($0, kind: .bearer, epoch: 0) }
     }
 
     nonisolated(nonsending) func deviceKey(of id: SessionID) async throws(Fault) -> P256Point? { nil }
 
     func noteUse(of session: Session, at now: Int64) {}
 
-    private func session(_ id: SessionID, _ kind: Session.Kind, epoch: UInt32) -> Session {
+    private func session(_ id: SessionID, kind: Session.Kind, epoch: UInt32) -> Session {
         Session(
             id: id, kind: kind, epoch: epoch, account: AccountIdentity(number: 0, subject: ""),
             app: OfflineDeployment.app, platform: question.platform ?? "", expires: .max)

@@ -23,7 +23,7 @@ enum ReplayClock {
             added.last = max(added.last, period.last)
         }
         var all = periods
-        all.add(added.first, added.last)
+        all.add(first: added.first, last: added.last)
         return (all, all.interval(with: now) ?? added)
     }
 }

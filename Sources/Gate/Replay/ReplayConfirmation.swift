@@ -85,14 +85,14 @@ struct ReplayPlan {
         for period in header.periods.all where period.last > now {
             if period.first - ReplayClock.tolerance <= now {
                 end = min(period.last, now + ReplayPlan.mostAhead)
-                if period.last > end { refused.add(end, period.last.later(by: window)) }
+                if period.last > end { refused.add(first: end, last: period.last.later(by: window)) }
             } else {
-                refused.add(period.first - reach, period.last.later(by: window))
+                refused.add(first: period.first - reach, last: period.last.later(by: window))
             }
         }
         let floor = end + window + ReplayClock.tolerance
         // What no period accounts for: files from before there were periods.
-        for time in table.floors where time > floor && !refused.contains(time) { refused.add(time - reach, time) }
+        for time in table.floors where time > floor && !refused.contains(time) { refused.add(first: time - reach, last: time) }
         var strays: (first: Int64, last: Int64)?
         for shard in 0..<ShardLocks.count {
             table.visit(shard, visit) { created in
@@ -101,7 +101,7 @@ struct ReplayPlan {
                 return true
             }
         }
-        if let strays { refused.add(strays.first - reach, strays.last.later(by: window)) }
+        if let strays { refused.add(first: strays.first - reach, last: strays.last.later(by: window)) }
         result = (floor, refused.ending(after: floor))
     }
 }

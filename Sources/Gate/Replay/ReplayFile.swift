@@ -68,7 +68,7 @@ package final class ReplayFile: ReplayGuard, @unchecked Sendable {
         retention = Atomic(ReplayFile.retention(for: settings.window, settings.lifetime))
         window = Atomic(settings.window)
         lifetime = Atomic(settings.lifetime)
-        grower = ReplayGrower(table, locks, mostRows: mostRows)
+        grower = ReplayGrower(table, locks: locks, mostRows: mostRows)
         noteClock(now)
     }
 

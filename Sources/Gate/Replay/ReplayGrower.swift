@@ -30,7 +30,7 @@ final class ReplayGrower: @unchecked Sendable {
     private var isStopping = false
     private var waiters: [(rows: Int, continuation: UnsafeContinuation<Failure?, Never>)] = []
 
-    init(_ table: ReplayTable, _ locks: ShardLocks, mostRows: Int) {
+    init(_ table: ReplayTable, locks: ShardLocks, mostRows: Int) {
         (self.table, self.locks, self.mostRows) = (table, locks, mostRows)
         pthread_mutex_init(mutex, nil)
         pthread_mutex_init(growing, nil)

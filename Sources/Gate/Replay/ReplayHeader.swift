@@ -95,11 +95,11 @@ struct ReplayHeader {
         let previous = load(144)
         if previous > window {
             let (reach, overflow) = now.addingReportingOverflow(previous)
-            store(max(horizon, overflow ? Int64.max : reach), 152)
+            store(max(horizon, overflow ? Int64.max : reach), at: 152)
         }
-        store(window, 144)
-        store(max(widestWindow, window), 192)
-        store(max(longestReach, window, lifetime), 200)
+        store(window, at: 144)
+        store(max(widestWindow, window), at: 192)
+        store(max(longestReach, window, lifetime), at: 200)
     }
 
     var window: Int64 { load(144) }
@@ -112,7 +112,7 @@ struct ReplayHeader {
     /// No signature later than this (Unix seconds) was admitted under a window that was wider than the present one.
     var horizon: Int64 { start.load(fromByteOffset: 152, as: Int64.self) }
 
-    func lowerHorizon(to time: Int64) { store(min(horizon, time), 152) }
+    func lowerHorizon(to time: Int64) { store(min(horizon, time), at: 152) }
 
     // MARK: The clock
 
@@ -121,9 +121,9 @@ struct ReplayHeader {
         get { (load(160), load(168)) }
         nonmutating set {
             // Never wider for a moment than it was or will be: who reads it holds no lock.
-            store(Int64.max, 160)
-            store(newValue.end, 168)
-            store(newValue.start, 160)
+            store(Int64.max, at: 160)
+            store(newValue.end, at: 168)
+            store(newValue.start, at: 160)
         }
     }
 
@@ -133,20 +133,20 @@ struct ReplayHeader {
     /// The number of the last confirmation of the clock that was carried out.
     var confirmation: Int64 {
         get { load(184) }
-        nonmutating set { store(newValue, 184) }
+        nonmutating set { store(newValue, at: 184) }
     }
 
     var periods: Intervals {
         get { intervals(256) }
-        nonmutating set { storeIntervals(newValue, 256) }
+        nonmutating set { storeIntervals(newValue, at: 256) }
     }
 
     /// Creation times that are refused whatever the floor: what was admitted under a clock that was wrong.
     var refused: Intervals {
         get { intervals(384) }
         nonmutating set {
-            storeIntervals(newValue, 384)
-            store(newValue.all.first?.first ?? 0, 176)
+            storeIntervals(newValue, at: 384)
+            store(newValue.all.first?.first ?? 0, at: 176)
         }
     }
 
@@ -162,23 +162,23 @@ struct ReplayHeader {
         var intervals = Intervals()
         for index in 0..<Intervals.most {
             let (first, last) = (load(offset + index * 16), load(offset + index * 16 + 8))
-            if last != 0, first <= last { intervals.add(first, last) }
+            if last != 0, first <= last { intervals.add(first: first, last: last) }
         }
         return intervals
     }
 
-    private func storeIntervals(_ intervals: Intervals, _ offset: Int) {
+    private func storeIntervals(_ intervals: Intervals, at offset: Int) {
         for index in 0..<Intervals.most {
             let interval = index < intervals.all.count ? intervals.all[index] : nil
-            store(0, offset + index * 16 + 8)
-            store(interval?.first ?? 0, offset + index * 16)
-            store(interval?.last ?? 0, offset + index * 16 + 8)
+            store(0, at: offset + index * 16 + 8)
+            store(interval?.first ?? 0, at: offset + index * 16)
+            store(interval?.last ?? 0, at: offset + index * 16 + 8)
         }
     }
 
     private func load(_ offset: Int) -> Int64 { start.load(fromByteOffset: offset, as: Int64.self) }
 
-    private func store(_ value: Int64, _ offset: Int) {
+    private func store(_ value: Int64, at offset: Int) {
         start.storeBytes(of: value, toByteOffset: offset, as: Int64.self)
     }
 

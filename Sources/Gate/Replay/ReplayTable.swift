@@ -57,7 +57,7 @@ final class ReplayTable: @unchecked Sendable {
         var free = -1
         for way in 0..<ReplayTable.ways {
             let word = bucket[way * 2 + 1]
-            if isDead(word, oldest) {
+            if isDead(word, before: oldest) {
                 if free < 0 { free = way }
             } else if bucket[way * 2] == fingerprint.place, UInt32(truncatingIfNeeded: word) == fingerprint.tail {
                 return .present
@@ -84,7 +84,7 @@ final class ReplayTable: @unchecked Sendable {
         let (bucket, _, _) = bucket(of: fingerprint)
         for way in 0..<ReplayTable.ways {
             let word = bucket[way * 2 + 1]
-            if !isDead(word, oldest), bucket[way * 2] == fingerprint.place,
+            if !isDead(word, before: oldest), bucket[way * 2] == fingerprint.place,
                 UInt32(truncatingIfNeeded: word) == fingerprint.tail
             {
                 return true
@@ -116,7 +116,7 @@ final class ReplayTable: @unchecked Sendable {
         var live = 0
         for row in 0..<rows {
             let bucket = bucket(row: row, shard: shard)
-            for way in 0..<ReplayTable.ways where !isDead(bucket[way * 2 + 1], oldest) { live += 1 }
+            for way in 0..<ReplayTable.ways where !isDead(bucket[way * 2 + 1], before: oldest) { live += 1 }
         }
         return (live, rows)
     }
@@ -131,7 +131,7 @@ final class ReplayTable: @unchecked Sendable {
         return (bucket(row: row, shard: fingerprint.shard), row, rows)
     }
 
-    private func isDead(_ word: UInt64, _ oldest: Int64) -> Bool { Int64(word >> 32) < oldest || word >> 32 == 0 }
+    private func isDead(_ word: UInt64, before oldest: Int64) -> Bool { Int64(word >> 32) < oldest || word >> 32 == 0 }
 
     func synchroniseHeader() throws(Fault) { try mapping.synchronise(bytes: ReplayHeader.bytes) }
 }

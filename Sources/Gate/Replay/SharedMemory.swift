@@ -29,7 +29,7 @@ package final class SharedMemory: @unchecked Sendable {
         }
         guard let start = mmap(nil, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor.number, 0),
             start != MAP_FAILED
-        else { throw Fault.system("map the memory that was handed over", errno) }
+        else { throw Fault.system("map the memory that was handed over", code: errno) }
         self.start = start
         self.bytes = bytes
         self.descriptor = descriptor

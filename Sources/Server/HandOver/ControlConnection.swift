@@ -30,18 +30,18 @@ final class ControlConnection: @unchecked Sendable {
         switch code {
         case 0: return
         case ENOENT, ECONNREFUSED: return nil
-        default: throw Fault.system("the server's control socket", code)
+        default: throw Fault.system("the server's control socket", code: code)
         }
     }
 
-    func send(_ message: String, _ descriptor: FileDescriptor? = nil) throws(Fault) {
+    func send(_ message: String, with descriptor: FileDescriptor? = nil) throws(Fault) {
         let bytes = Array(message.utf8.prefix(ControlConnection.mostBytes))
         while true {
             let sent = bytes.withUnsafeBytes {
                 cs_send_with_descriptor(socket.number, $0.baseAddress, $0.count, descriptor?.number ?? -1)
             }
             if sent < 0, errno == EINTR { continue }
-            guard sent == bytes.count else { throw Fault.system("the control socket", errno) }
+            guard sent == bytes.count else { throw Fault.system("the control socket", code: errno) }
             return
         }
     }
@@ -52,7 +52,7 @@ final class ControlConnection: @unchecked Sendable {
         let ready = poll(&item, 1, Int32(clamping: milliseconds))
         guard ready > 0 else {
             if ready == 0 || errno == EINTR { return .nothing }
-            throw Fault.system("the control socket", errno)
+            throw Fault.system("the control socket", code: errno)
         }
         var bytes = [UInt8](repeating: 0, count: ControlConnection.mostBytes)
         var descriptor: Int32 = -1
@@ -62,7 +62,7 @@ final class ControlConnection: @unchecked Sendable {
         let passed = descriptor >= 0 ? FileDescriptor(owning: descriptor) : nil
         // The other side's death with something unread is an end, too.
         if count == 0 || count < 0 && errno == ECONNRESET { return .end }
-        guard count > 0 else { throw Fault.system("the control socket", errno) }
+        guard count > 0 else { throw Fault.system("the control socket", code: errno) }
         return .message(String(decoding: bytes[..<count], as: UTF8.self), passed)
     }
 
@@ -83,7 +83,7 @@ enum ControlSocket {
     static func make() throws(Fault) -> FileDescriptor {
         let closesOnExec: Int32 = 0o2000000
         let number = socket(AF_UNIX, Int32(SOCK_SEQPACKET.rawValue) | closesOnExec, 0)
-        guard number >= 0 else { throw Fault.system("a control socket", errno) }
+        guard number >= 0 else { throw Fault.system("a control socket", code: errno) }
         return FileDescriptor(owning: number)
     }
 
@@ -98,7 +98,7 @@ enum ControlSocket {
         }
         guard code == 0, chmod(folder.file(draft), 0o600) == 0, Glibc.listen(socket.number, 16) == 0,
             rename(folder.file(draft), folder.file(name)) == 0
-        else { throw Fault.system(folder.file(name), code == 0 ? errno : code) }
+        else { throw Fault.system(folder.file(name), code: code == 0 ? errno : code) }
         return socket
     }
 
@@ -108,7 +108,7 @@ enum ControlSocket {
         _ name: String, in folder: DataFolder, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Void
     ) throws(Fault) {
         let number = open(folder.path, O_DIRECTORY | O_RDONLY | O_CLOEXEC)
-        guard number >= 0 else { throw Fault.system(folder.path, errno) }
+        guard number >= 0 else { throw Fault.system(folder.path, code: errno) }
         let opened = FileDescriptor(owning: number)
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)

@@ -56,7 +56,7 @@ extension FileDescriptor {
     /// One of its own for who closes it. Source: fcntl(2), F_DUPFD_CLOEXEC.
     func copy() throws(Fault) -> Int32 {
         let copy = fcntl(number, F_DUPFD_CLOEXEC, 3)
-        guard copy >= 0 else { throw Fault.system("a listening socket", errno) }
+        guard copy >= 0 else { throw Fault.system("a listening socket", code: errno) }
         return copy
     }
 }

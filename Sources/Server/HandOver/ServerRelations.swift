@@ -42,7 +42,7 @@ final class ServerRelations {
     func begin(in folder: DataFolder, after inheritance: Inheritance?) throws(Fault) {
         inheritance?.confirm()
         do throws(Fault) {
-            let control = try ControlServer(folder, handOver, operations())
+            let control = try ControlServer(in: folder, handOver: handOver, operations: operations())
             try control.start()
             self.control = control
         } catch {
@@ -51,7 +51,7 @@ final class ServerRelations {
         }
         guard let inheritance else { return }
         predecessor = inheritance.connection
-        try watch.start(inheritance.connection, handOver)
+        try watch.start(inheritance.connection, handOver: handOver)
     }
 
     /// Whether the main thread has no more to wait for.
@@ -121,7 +121,7 @@ private final class PredecessorWatch: @unchecked Sendable {
     private let isStopping = Atomic(false)
     private var thread: pthread_t?
 
-    func start(_ predecessor: ControlConnection, _ handOver: HandOver) throws(Fault) {
+    func start(_ predecessor: ControlConnection, handOver: HandOver) throws(Fault) {
         thread = try ControlThread.start { [self] in
             while !isStopping.load(ordering: .acquiring) {
                 handOver.tick()
