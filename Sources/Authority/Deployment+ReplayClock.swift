@@ -1,8 +1,8 @@
 import CountersignGate
 import CountersignWire
 
-/// An operator's confirmations of the clock, as the store keeps them: with their record in the audit log, and for the case
-/// that the replay file is lost.
+/// An operator's confirmations of the clock, as the store keeps them: with their record in the audit log, and
+/// for the case that the replay file is lost.
 extension Deployment {
     /// The last confirmation; nil where there was none.
     package func replayConfirmation() throws(Fault) -> ReplayConfirmation? {
@@ -32,7 +32,9 @@ extension Deployment {
     ) throws(Fault) -> ReplayConfirmation {
         let previous = try replayConfirmation()
         var all = refused
-        for interval in previous?.refused.all ?? [] where interval.last > now { all.add(first: interval.first, last: interval.last) }
+        for interval in previous?.refused.all ?? [] where interval.last > now {
+            all.add(first: interval.first, last: interval.last)
+        }
         let confirmation = ReplayConfirmation(number: (previous?.number ?? 0) + 1, at: now, refused: all)
         let intervals = JSONValue.array(all.all.map { .array([.integer($0.first), .integer($0.last)]) })
         let value = JSONValue.object([

@@ -1,10 +1,10 @@
 import CountersignWire
 
-/// The parameter names that form-md5, auth-v1 and auth-v2 sign by, as far as they occur in one query or form body, however
-/// they are escaped. One bounded scan finds them all.
+/// The parameter names that form-md5, auth-v1 and auth-v2 sign by, as far as they occur in one query or form
+/// body, however they are escaped. One bounded scan finds them all.
 package struct SignatureNames: Sendable {
-    /// So many parameters are looked at. A signed form has at most ``FormParameters/most``, so a name behind these belongs
-    /// to no signature that could hold.
+    /// So many parameters are looked at. A signed form has at most ``FormParameters/most``, so a name behind
+    /// these belongs to no signature that could hold.
     package static let mostPairs = 1_024
 
     private struct Found: OptionSet {
@@ -19,8 +19,8 @@ package struct SignatureNames: Sendable {
     private var found: Found = []
     private var versions: UInt16 = 0
     private var isSecondVersion = false
-    /// Whether a name of form-md5 could be in a part that was not scanned: behind a pair that cannot be read, or behind the last of
-    /// ``mostPairs``.
+    /// Whether a name of form-md5 could be in a part that was not scanned: behind a pair that cannot be read,
+    /// or behind the last of ``mostPairs``.
     private var isCut = false
 
     package init() {}

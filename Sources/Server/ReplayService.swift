@@ -45,8 +45,8 @@ package final class ReplayService {
         if let floor, floor != reportedFloor {
             log?.note(
                 "replay",
-                "signatures made up to \(floor) are refused, which is \(floor - now) s ahead of the clock; if the clock "
-                    + "was wrong before and is right now, `countersign replay confirm-clock` ends that")
+                "signatures made up to \(floor) are refused, which is \(floor - now) s ahead of the clock; "
+                    + "if the clock was wrong before and is right now, `countersign replay confirm-clock` ends that")
         }
         reportedFloor = floor
     }

@@ -102,7 +102,8 @@ public enum Server {
         if handOver.hasHandedOver { service.stop() } else { service.drain() }
         accounts.stop()
         writer.stop()
-        // Only now is all that this process did in the store, where a successor looks once this end of their connection closes.
+        // Only now is all that this process did in the store, where a successor looks once this end of their
+        // connection closes.
         relations.end()
         meterWriter.stop()
         log?.stop()

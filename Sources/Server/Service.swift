@@ -4,8 +4,8 @@ import CountersignSeal
 import CountersignWire
 import Glibc
 
-/// The running server: its workers, and how they start, reload and drain. Safe to share once it has started: what changes then
-/// does so on the loops.
+/// The running server: its workers, and how they start, reload and drain. Safe to share once it has started:
+/// what changes then does so on the loops.
 final class Service: @unchecked Sendable {
     private let configuration: Configuration
     private let log: EventLog?
@@ -136,8 +136,8 @@ final class Service: @unchecked Sendable {
 
     var openConnections: Int { registry.current }
 
-    /// Leaves new connections to a successor; see ``Listener/stopAccepting()``. On any thread, once it has started, as the two
-    /// below.
+    /// Leaves new connections to a successor; see ``Listener/stopAccepting()``. On any thread, once it has
+    /// started, as the two below.
     func stopAccepting() { for worker in allWorkers { worker.stopAccepting() } }
 
     /// Undoes ``stopAccepting()``.

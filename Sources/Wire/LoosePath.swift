@@ -70,8 +70,8 @@ package struct LoosePath: Sendable {
 }
 
 extension LoosePath {
-    /// What in a path some backend may read otherwise than it stands there; nil where every backend reads the same. One that
-    /// passes has one reading, so that rules for routes can go by its bytes.
+    /// What in a path some backend may read otherwise than it stands there; nil where every backend reads the
+    /// same. One that passes has one reading, so that rules for routes can go by its bytes.
     package static func ambiguity(of path: Span<UInt8>) -> StaticString? {
         var start = 1
         var isPlain = true
@@ -119,8 +119,8 @@ extension LoosePath {
         }
     }
 
-    /// Whether the path stands for UTF-8 of the one form there is: nothing longer than it need be, which some read as the
-    /// character that it would be. Source: RFC 3629 §3, §10.
+    /// Whether the path stands for UTF-8 of the one form there is: nothing longer than it need be, which some
+    /// read as the character that it would be. Source: RFC 3629 §3, §10.
     private static func isUTF8(_ path: Span<UInt8>) -> Bool {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(path.count)

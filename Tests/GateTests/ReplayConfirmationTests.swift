@@ -4,7 +4,8 @@ import Testing
 
 @testable import CountersignGate
 
-/// What a replay file knows of the clocks that it admitted requests by, and what an operator's confirmation makes of it.
+/// What a replay file knows of the clocks that it admitted requests by, and what an operator's confirmation
+/// makes of it.
 @Suite struct ReplayConfirmationTests {
     private let now: Int64 = 1_800_000_000
     private let year: Int64 = 365 * 86_400

@@ -6,8 +6,8 @@ import Testing
 
 @testable import CountersignGate
 
-/// The replay table grows in steps: no lock is held for longer than one bucket takes, nothing is lost on the way, whichever process
-/// dies in the middle of it, and requests go on while a large table doubles.
+/// The replay table grows in steps: no lock is held for longer than one bucket takes, nothing is lost on the
+/// way, whichever process dies in the middle of it, and requests go on while a large table doubles.
 @Suite struct ReplayGrowthTests {
     private let now: Int64 = 1_800_000_000
 

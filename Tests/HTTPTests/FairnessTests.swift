@@ -173,7 +173,9 @@ import Testing
         var limits = Limits()
         (limits.addressUnprovenBytes, limits.unprovenBytes) = (10, 15)
         (limits.addressHeldBytes, limits.accountHeldBytes, limits.heldBytes) = (30, 40, 100)
-        func hold(_ counts: [Int], from address: String, proving proof: CallerProof?) throws -> (ConnectionUsage, [Bool]) {
+        func hold(
+            _ counts: [Int], from address: String, proving proof: CallerProof?
+        ) throws -> (ConnectionUsage, [Bool]) {
             let usage = try usage(of: address, in: registry, limits: limits)
             usage.beginExchange()
             if let proof { check(usage.recordProof(proof)) }
@@ -251,7 +253,8 @@ import Testing
     }
 }
 
-/// Resumes what waits in a schedule, and tells which it was. Safe to send: the test touches it one step after the other.
+/// Resumes what waits in a schedule, and tells which it was. Safe to send: the test touches it one step after
+/// the other.
 private final class ScheduleBox: @unchecked Sendable {
     let schedule: TurnSchedule
     let shares: [TurnShare]

@@ -4,7 +4,8 @@ import Testing
 
 @testable import CountersignServer
 
-/// That a flood of refusals writes a bounded number of lines, hides no refusal of another address, and is counted exactly.
+/// That a flood of refusals writes a bounded number of lines, hides no refusal of another address, and is
+/// counted exactly.
 @Suite struct RefusalSamplerTests {
     private typealias Subject = RefusalSampler.Subject
 

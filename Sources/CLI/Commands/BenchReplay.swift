@@ -10,9 +10,10 @@ extension Command {
             .value("callers", "N", "how many insert at once (1)"), .json,
         ],
         notes: """
-            The second line is the same into a table that does not grow: what is longer than a millisecond there is the machine's,
-            which gave the core to somebody else. A split is what a lock is held for while the table grows; it is in processor
-            time. 2097152 entries take a file of a quarter of a GiB.
+            The second line is the same into a table that does not grow: what takes longer than a millisecond
+            there is due to the machine, which ran another process. A split is the work for which a lock is
+            held while the table grows; it is in processor time. 2097152 entries take a file of a quarter of a
+            GiB.
             """
     ) { (run) throws(Fault) in
         let entries = try run.count("entries", among: 1_000...6_000_000, default: 1 << 21)

@@ -14,7 +14,8 @@ package struct ReplayBench: Sendable {
         package var aboveMillisecond: Int
         /// Records that the table has places for at the end.
         package var capacity: Int
-        /// Nanoseconds of processor time that a shard's lock is held for by the thread that grows the table: for one split.
+        /// Nanoseconds of processor time that a shard's lock is held for by the thread that grows the table:
+        /// for one split.
         package var longestSplit: Int
         package var meanSplit: Int
     }
@@ -75,8 +76,8 @@ package struct ReplayBench: Sendable {
         return histogram
     }
 
-    /// Splits 64 buckets of each shard as ``ReplayGrower`` does. Processor time, since what else the machine does is not the
-    /// lock's doing.
+    /// Splits 64 buckets of each shard as ``ReplayGrower`` does. Processor time, since what else the machine
+    /// does is not the lock's doing.
     private static func splits(of file: ReplayFile) -> [Int] {
         let (table, first) = (file.table, file.table.mostRows)
         do throws(Fault) {

@@ -1,5 +1,5 @@
-/// At most eight closed intervals of whole Unix seconds, in order and apart. One more joins the two that lie nearest to each
-/// other, so that what they cover only grows.
+/// At most eight closed intervals of whole Unix seconds, in order and apart. One more joins the two that lie
+/// nearest to each other, so that what they cover only grows.
 package struct Intervals: Sendable, Equatable {
     package struct Interval: Sendable, Equatable {
         package var first: Int64
@@ -40,12 +40,11 @@ package struct Intervals: Sendable, Equatable {
         return rest
     }
 
+    private func gap(before index: Int) -> Int64 { Intervals.gap(between: all[index - 1], and: all[index]) }
+
     private mutating func joinNearest() {
         var nearest = 1
-        for index in 1..<all.count
-        where Intervals.gap(between: all[index - 1], and: all[index]) < Intervals.gap(between: all[nearest - 1], and: all[nearest]) {
-            nearest = index
-        }
+        for index in 1..<all.count where gap(before: index) < gap(before: nearest) { nearest = index }
         all[nearest - 1].last = max(all[nearest - 1].last, all[nearest].last)
         all.remove(at: nearest)
     }

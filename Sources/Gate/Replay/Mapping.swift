@@ -1,8 +1,8 @@
 import CountersignWire
 import Glibc
 
-/// A file in memory, shared with the kernel: what is written here outlives the process. More addresses are mapped than the
-/// file has bytes, so that it can grow in place; those beyond its end must not be touched.
+/// A file in memory, shared with the kernel: what is written here outlives the process. More addresses are
+/// mapped than the file has bytes, so that it can grow in place; those beyond its end must not be touched.
 ///
 /// Safe to share: nothing here changes but `size`, which only the thread that grows the file touches.
 final class Mapping: @unchecked Sendable {
@@ -67,7 +67,9 @@ final class Mapping: @unchecked Sendable {
     }
 
     func synchronise(bytes: Int) throws(Fault) {
-        guard msync(start, min(bytes, size), MS_SYNC) == 0 else { throw Fault.system("write the replay file", code: errno) }
+        guard msync(start, min(bytes, size), MS_SYNC) == 0 else {
+            throw Fault.system("write the replay file", code: errno)
+        }
     }
 
     private static func map(_ file: FileDescriptor?, _ bytes: Int, _ path: String) throws(Fault)
@@ -103,8 +105,8 @@ package final class FileDescriptor: Sendable {
 
     deinit { if number >= 0 { close(number) } }
 
-    /// Makes it at least so long, with a block behind each byte: without one, a page of a full disk would be a bus error at
-    /// the first write.
+    /// Makes it at least so long, with a block behind each byte: without one, a page of a full disk would be
+    /// a bus error at the first write.
     fileprivate func reserve(_ bytes: Int) throws(Fault) {
         let code = posix_fallocate(number, 0, off_t(bytes))
         guard code == 0 else { throw Fault.system("reserve \(bytes) bytes for the replay table", code: code) }

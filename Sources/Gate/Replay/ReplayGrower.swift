@@ -2,8 +2,8 @@ import CountersignWire
 import Glibc
 import Synchronization
 
-/// Grows the table on a thread of its own, ahead of need: it reserves bytes of the file while it holds no lock, and then
-/// holds a shard's lock for one bucket at a time.
+/// Grows the table on a thread of its own, ahead of need: it reserves bytes of the file while it holds no
+/// lock, and then holds a shard's lock for one bucket at a time.
 ///
 /// Safe to share: `waiters`, `thread` and `isStopping` are touched under `mutex`, the table's size under `growing`.
 final class ReplayGrower: @unchecked Sendable {

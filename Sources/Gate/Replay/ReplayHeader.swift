@@ -34,8 +34,8 @@ struct ReplayHeader {
         for shard in 0..<ShardLocks.count { setRows(of: shard, to: rows) }
     }
 
-    /// Whether this is a header of ours, undamaged, in a file of `size` bytes. A file from before tables grew by rows gets
-    /// their number here.
+    /// Whether this is a header of ours, undamaged, in a file of `size` bytes. A file from before tables grew
+    /// by rows gets their number here.
     func isWhole(size: Int) -> Bool {
         guard size >= ReplayHeader.bytes, start.load(as: UInt64.self) == ReplayHeader.magic,
             start.load(fromByteOffset: 8, as: UInt64.self) == ReplayHeader.version
@@ -88,9 +88,9 @@ struct ReplayHeader {
         }
     }
 
-    /// Takes up the widest window of the present policies and the longest life of a presigned URL, in seconds. Where the
-    /// window was wider before, what may have been admitted reaches further ahead than the new one says: the horizon
-    /// remembers how far.
+    /// Takes up the widest window of the present policies and the longest life of a presigned URL, in
+    /// seconds. Where the window was wider before, what may have been admitted reaches further ahead than the
+    /// new one says: the horizon remembers how far.
     func adopt(window: Int64, lifetime: Int64, now: Int64) {
         let previous = load(144)
         if previous > window {
@@ -104,8 +104,8 @@ struct ReplayHeader {
 
     var window: Int64 { load(144) }
 
-    /// The widest window and the longest life that were ever taken up: how far ahead of the clock, and how far behind it, an
-    /// admitted signature can have been made.
+    /// The widest window and the longest life that were ever taken up: how far ahead of the clock, and how
+    /// far behind it, an admitted signature can have been made.
     var widestWindow: Int64 { load(192) }
     var longestReach: Int64 { load(200) }
 
@@ -150,7 +150,8 @@ struct ReplayHeader {
         }
     }
 
-    /// The last second of the refused interval that this lies in; nil, at the price of one comparison, without such an interval.
+    /// The last second of the refused interval that this lies in; nil, at the price of one comparison,
+    /// without such an interval.
     @inline(__always)
     func refusedUntil(_ created: Int64) -> Int64? {
         let first = load(176)

@@ -2,12 +2,13 @@ import CountersignWire
 import Glibc
 import Synchronization
 
-/// The table itself: a header, then rows of 64 buckets, one for each shard, of sixteen records each. A record is two words:
-/// the fingerprint, and the creation time with the rest of the fingerprint.
+/// The table itself: a header, then rows of 64 buckets, one for each shard, of sixteen records each. A record
+/// is two words: the fingerprint, and the creation time with the rest of the fingerprint.
 ///
-/// It grows by linear hashing: each shard has a number of rows of its own, and growing by one row splits one bucket of that
-/// shard in two. So a lock is held for one bucket, and the state is one number a shard, in the header, which a process that
-/// is killed leaves valid. Not safe by itself; ``ReplayFile`` holds a shard's lock around each call.
+/// It grows by linear hashing: each shard has a number of rows of its own, and growing by one row splits one
+/// bucket of that shard in two. So a lock is held for one bucket, and the state is one number a shard, in the
+/// header, which a process that is killed leaves valid. Not safe by itself; ``ReplayFile`` holds a shard's
+/// lock around each call.
 final class ReplayTable: @unchecked Sendable {
     enum Outcome: Equatable {
         case inserted
@@ -42,7 +43,8 @@ final class ReplayTable: @unchecked Sendable {
 
     static func fileBytes(rows: Int) -> Int { ReplayHeader.bytes + rows * rowBytes }
 
-    /// A new file with no entries: the blocks are reserved, so that a full disk is an error here and not a signal later.
+    /// A new file with no entries: the blocks are reserved, so that a full disk is an error here and not a
+    /// signal later.
     static func create(at path: String, rows: Int, growingTo most: Int) throws(Fault) -> ReplayTable {
         let mapping = try Mapping(
             creating: path, bytes: fileBytes(rows: rows), growingTo: fileBytes(rows: max(rows, most)))

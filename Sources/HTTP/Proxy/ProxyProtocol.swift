@@ -5,7 +5,8 @@ import Glibc
 public enum ProxyProtocol: String, Sendable {
     /// No connection does; a PROXY header is refused as a malformed request.
     case off
-    /// Connections of trusted proxies must. All others must not: a client that could send a header could choose its address.
+    /// Connections of trusted proxies must. All others must not: a client that could send a header could
+    /// choose its address.
     case require
 }
 

@@ -21,8 +21,8 @@ package struct UpstreamLimits: Sendable, Equatable {
 
 /// A loop's connections to the upstream. Confined to that loop.
 ///
-/// A request takes an idle connection, the most recently used one first; else it opens one; else, at the limit, it waits
-/// for the next that becomes free. While requests wait, no connection is idle.
+/// A request takes an idle connection, the most recently used one first; else it opens one; else, at the
+/// limit, it waits for the next that becomes free. While requests wait, no connection is idle.
 package final class UpstreamPool: @unchecked Sendable {
     private static let mostIdle = 256
     private static let idleSeconds: Int64 = 55

@@ -98,7 +98,9 @@ extension AccountServices {
     }
 
     /// Whether this proof comes for the first time.
-    private func takeOnce(_ start: LoginStart, signedAt time: Int64, of release: ReleaseKey, at now: Int64) async -> Bool {
+    private func takeOnce(
+        _ start: LoginStart, signedAt time: Int64, of release: ReleaseKey, at now: Int64
+    ) async -> Bool {
         let entry = ReplayEntry(
             keyID: release.id, scheme: .messageSignatures, replayKey: start.replayKey(for: time), created: time,
             now: now)

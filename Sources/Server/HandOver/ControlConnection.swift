@@ -4,10 +4,11 @@ import CountersignGate
 import CountersignWire
 import Glibc
 
-/// One end of a connection to the control socket of a data folder, over which commands and a successor speak with the running
-/// server. Messages are packets of ASCII text, each with at most one descriptor.
+/// One end of a connection to the control socket of a data folder, over which commands and a successor speak
+/// with the running server. Messages are packets of ASCII text, each with at most one descriptor.
 ///
-/// The socket is a file of mode 0600 in a folder of mode 0700: a process that can open it could as well read the master key.
+/// The socket is a file of mode 0600 in a folder of mode 0700: a process that can open it could as well read
+/// the master key.
 final class ControlConnection: @unchecked Sendable {
     enum Received {
         case message(String, FileDescriptor?)
@@ -102,8 +103,8 @@ enum ControlSocket {
         return socket
     }
 
-    /// A socket's address holds 107 bytes of path, and a data folder may have a longer one: so it goes by the folder's own
-    /// descriptor.
+    /// A socket's address holds 107 bytes of path, and a data folder may have a longer one: so it goes by the
+    /// folder's own descriptor.
     static func withAddress(
         _ name: String, in folder: DataFolder, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Void
     ) throws(Fault) {

@@ -4,8 +4,8 @@ import CountersignWire
 import Glibc
 import Synchronization
 
-/// Answers at the control socket, on a thread of its own: hands over to a successor, starts one, and tells who serves. One
-/// conversation at a time.
+/// Answers at the control socket, on a thread of its own: hands over to a successor, starts one, and tells
+/// who serves. One conversation at a time.
 ///
 /// Safe to share: `isStopping` is an atomic; all else is touched by the thread alone once it runs.
 final class ControlServer: @unchecked Sendable {

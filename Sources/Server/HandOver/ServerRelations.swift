@@ -5,8 +5,8 @@ import CountersignWire
 import Glibc
 import Synchronization
 
-/// What a server has to do with the one before it and the one after it. Confined to the main thread, but for what it gives to the
-/// threads that it starts.
+/// What a server has to do with the one before it and the one after it. Confined to the main thread, but for
+/// what it gives to the threads that it starts.
 final class ServerRelations {
     /// Seconds for which a server that has handed over stays at least, so that it can take back.
     private static let leastSeconds: Int64 = 5
@@ -71,8 +71,8 @@ final class ServerRelations {
             && now - began >= ServerRelations.leastSeconds
     }
 
-    /// The process was told to end: a predecessor that still answers must not serve again in its place. One that has handed over
-    /// does nothing but end anyway; told twice, it does not wait for requests in flight.
+    /// The process was told to end: a predecessor that still answers must not serve again in its place. One
+    /// that has handed over does nothing but end anyway; told twice, it does not wait for requests in flight.
     func endInOrder() {
         isEnding = !handOver.hasHandedOver || wasToldToEnd
         wasToldToEnd = true
