@@ -80,13 +80,4 @@ import Testing
             keyID: try #require(KeyID("r_key")), scheme: .messageSignatures, replayKey: try #require(replayKey),
             created: created ?? time, now: time)
     }
-
-    private func code(_ body: () throws -> Void) -> Refusal.Code? {
-        do {
-            try body()
-            return nil
-        } catch {
-            return (error as? Refusal)?.code
-        }
-    }
 }

@@ -194,15 +194,6 @@ import Testing
             return (error as? Refusal)?.code == .replayed
         }
     }
-
-    private func code(_ body: () throws -> Void) -> Refusal.Code? {
-        do {
-            try body()
-            return nil
-        } catch {
-            return (error as? Refusal)?.code
-        }
-    }
 }
 
 /// A number that a child process writes and its parent reads.
