@@ -1,5 +1,5 @@
-// Paths, and the names by which old schemes are recognised: a path that is said to have one reading has it, and the scan for
-// names agrees with a reader of forms.
+// Paths, and the names by which old schemes are recognised: a path that is said to have one reading has it,
+// and the scan for names agrees with a reader of forms.
 import CountersignSchemes
 import CountersignWire
 

@@ -1,8 +1,8 @@
 import CountersignGate
 import CountersignWire
 
-/// An operator's confirmations of the clock, as the store keeps them: with their record in the audit log, and for the case
-/// that the replay file is lost.
+/// An operator's confirmations of the clock, as the store keeps them: with their record in the audit log, and
+/// for the case that the replay file is lost.
 extension Deployment {
     /// The last confirmation; nil where there was none.
     package func replayConfirmation() throws(Fault) -> ReplayConfirmation? {
@@ -11,7 +11,7 @@ extension Deployment {
             throw Deployment.alteredConfirmation
         }
         func integer(_ name: String) -> Int64? {
-            members.first { $0.name == name }.flatMap { second(document, $0.value) }
+            members.first { $0.name == name }.flatMap { second($0.value, in: document) }
         }
         guard let number = integer("number"), let at = integer("at"),
             let elements = members.first(where: { $0.name == "refused" })?.value.elements
@@ -19,9 +19,9 @@ extension Deployment {
         var refused = Intervals()
         for element in elements {
             guard let ends = element.elements, ends.count == 2,
-                let first = second(document, ends[0]), let last = second(document, ends[1])
+                let first = second(ends[0], in: document), let last = second(ends[1], in: document)
             else { throw Deployment.alteredConfirmation }
-            refused.add(first, last)
+            refused.add(first: first, last: last)
         }
         return ReplayConfirmation(number: number, at: at, refused: refused)
     }
@@ -32,7 +32,9 @@ extension Deployment {
     ) throws(Fault) -> ReplayConfirmation {
         let previous = try replayConfirmation()
         var all = refused
-        for interval in previous?.refused.all ?? [] where interval.last > now { all.add(interval.first, interval.last) }
+        for interval in previous?.refused.all ?? [] where interval.last > now {
+            all.add(first: interval.first, last: interval.last)
+        }
         let confirmation = ReplayConfirmation(number: (previous?.number ?? 0) + 1, at: now, refused: all)
         let intervals = JSONValue.array(all.all.map { .array([.integer($0.first), .integer($0.last)]) })
         let value = JSONValue.object([
@@ -47,7 +49,7 @@ extension Deployment {
         return confirmation
     }
 
-    private func second(_ document: JSONDocument, _ value: JSON) -> Int64? {
+    private func second(_ value: JSON, in document: JSONDocument) -> Int64? {
         document.integer(value, in: Int.min...Int.max).map { Int64($0) }
     }
 

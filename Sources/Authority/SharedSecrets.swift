@@ -3,11 +3,11 @@ import CountersignSeal
 import CountersignWire
 
 extension Deployment {
-    /// The releases, other than `id`, that hold `secret` as their key or as their next one. Teams share one over versions, which
-    /// works, and makes whoever has one of these versions a signer for all of them.
+    /// The releases, other than `id`, that hold `secret` as their key or as their next one. Teams share one
+    /// over versions, which works, and lets a client that has one of these versions sign for all of them.
     ///
-    /// Compared are digests under a key that is made here and forgotten, so that no two secrets lie in memory side by side for
-    /// longer than a digest takes, and the time of a comparison tells nothing of either.
+    /// Compared are digests under a key that is made here and forgotten, so that no two secrets lie in memory
+    /// side by side for longer than a digest takes, and the time of a comparison tells nothing of either.
     package func releases(sharing secret: Secret, besides id: KeyID) throws(Fault) -> [KeyID] {
         let comparison = SecretComparison()
         let wanted = comparison.digest(of: secret)

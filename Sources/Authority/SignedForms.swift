@@ -2,8 +2,9 @@ import CountersignGate
 import CountersignSchemes
 import CountersignWire
 
-/// The hosts where some app's policy allows a scheme that signs inside form bodies: nowhere else is a stranger's body read in
-/// search of a signature. An app that names its `legacy-host` has its old clients there alone.
+/// The hosts where some app's policy allows a scheme that signs inside form bodies: nowhere else is a
+/// stranger's body read in search of a signature. An app that names its `legacy-host` has its old clients
+/// there alone.
 struct SignedForms: Sendable {
     private var isAllowedAnywhere = false
     /// Lower-case, without a port.

@@ -10,7 +10,8 @@ final class WorkspaceLease: @unchecked Sendable {
 
 /// Objects between requests, so that a verdict allocates none.
 ///
-/// Safe to share: `idle` is touched under the lock. Each loop has a gate of its own, so nobody contends for it.
+/// Safe to share: `idle` is touched under the lock. Each loop has a gate of its own, so no other thread
+/// contends for it.
 final class Pool<Object: AnyObject & Sendable>: @unchecked Sendable {
     private let lock: UnsafeMutablePointer<pthread_mutex_t>
     private var idle: [Object] = []

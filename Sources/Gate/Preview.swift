@@ -1,8 +1,9 @@
 import CountersignSchemes
 import CountersignWire
 
-/// What can be told of a request while its body is awaited, beside its signature: a copy, a session that is over or a route that
-/// needs one must not buy a held body. Nothing here is the last word: what may change until the body is there is asked again.
+/// What can be told of a request while its body is awaited, beside its signature: a copy, a session that is
+/// over or a route that needs one must not buy a held body. Nothing here is the last word: what may change
+/// until the body is there is asked again.
 struct Preview: Sendable {
     private let replay: any ReplayGuard
     private let freshness: Freshness
@@ -37,8 +38,8 @@ struct Preview: Sendable {
         }
     }
 
-    /// What the head says without proof, where the body is needed for that: no body is taken in for what could not pass if
-    /// all of it were true.
+    /// What the head says without proof, where the body is needed for that: no body is taken in for what
+    /// could not pass if all of it were true.
     private func checkUnproven(
         _ request: Request, _ claim: Claim, _ key: Candidate, _ judgement: Judgement, from network: () -> [UInt8],
         as effect: Releases.Effect?, at now: Int64

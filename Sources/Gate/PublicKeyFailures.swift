@@ -5,7 +5,7 @@ import Glibc
 /// How many signatures that do not hold are verified under the public half of a key pair: each costs 50 µs and more.
 ///
 /// Failures count to the pair of key and network. By the key alone a stranger could lock its owner out, by the network
-/// alone one caller behind a carrier could lock out all others. Ids that nobody has count as one key.
+/// alone one caller behind a carrier could lock out all others. Unknown ids count as one key.
 ///
 /// Safe to share: the table is touched under the lock, which is held for one look-up.
 package final class PublicKeyFailures: @unchecked Sendable {
@@ -17,10 +17,10 @@ package final class PublicKeyFailures: @unchecked Sendable {
     struct Place {
         fileprivate let tag: UInt64
 
-        /// `keyID` nil stands for all ids that nobody has.
+        /// `keyID` nil stands for all unknown ids.
         init?(_ keyID: KeyID?, from network: [UInt8]) {
             guard !network.isEmpty else { return nil }
-            // Keyed anew in each process: nobody can choose whose entry his own falls on.
+            // Keyed anew in each process: a caller cannot choose which entry it shares.
             var hasher = Hasher()
             hasher.combine(network)
             hasher.combine(keyID)
@@ -29,7 +29,7 @@ package final class PublicKeyFailures: @unchecked Sendable {
     }
 
     private struct Entry {
-        /// 0 where there is none.
+        /// 0 in an unused entry.
         var tag: UInt64 = 0
         var left = 0
         /// When `left` was last added to.

@@ -73,8 +73,9 @@ package protocol KeySource: Sendable {
     /// The release key of that id; nil where there is none.
     nonisolated(nonsending) func key(for id: KeyID) async throws(Fault) -> ReleaseKey?
 
-    /// Whether the policy of any app lets requests to `host` be signed inside a form body, by form-md5, auth-v1 or auth-v2.
-    /// Where none does, no body of a stranger is read in search of a signature. `host` is as the client wrote it.
+    /// Whether the policy of any app lets requests to `host` be signed inside a form body, by form-md5,
+    /// auth-v1 or auth-v2. Where none does, no body of a stranger is read in search of a signature. `host` is
+    /// as the client wrote it.
     func allowsSignedForms(at host: Span<UInt8>) throws(Fault) -> Bool
 
     /// Other releases of the same app that speak the same scheme, retired ones too: for explanations, which a secret

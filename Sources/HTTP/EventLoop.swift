@@ -148,8 +148,8 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
     /// Whom the time of the present job counts to: the last client whose bytes it touched.
     var charged: TurnShare?
 
-    /// Runs jobs for about so many nanoseconds; the rest stays for after the next poll. A job may enqueue more, which run in
-    /// the same turn: they are mostly the next step of the same request.
+    /// Runs jobs for about so many nanoseconds; the rest stays for after the next poll. A job may enqueue
+    /// more, which run in the same turn: they are mostly the next step of the same request.
     private func drainJobs(for length: Int64) {
         var now = EventLoop.nanoseconds()
         seconds = now / 1_000_000_000
@@ -184,8 +184,8 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
         } while EventLoop.nanoseconds() < end
     }
 
-    /// Whether `share` has had its part of this turn. `isMeasured` asks the clock, for a job that has run for a while; for
-    /// one that has just begun, what is booked will do.
+    /// Whether `share` has had its part of this turn. `isMeasured` asks the clock, for a job that has run for
+    /// a while; for one that has just begun, what is booked will do.
     func hasUsedTurn(_ share: TurnShare, isMeasured: Bool) -> Bool {
         let now = isMeasured ? EventLoop.nanoseconds() : jobBegan
         return now >= partEnds || share.isUsedUp(in: turn, more: now &- jobBegan)
@@ -207,7 +207,7 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
         return Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)
     }
 
-    /// Whole seconds of a clock that nobody sets.
+    /// Whole seconds of the monotonic clock, which cannot be set.
     package static func monotonicSeconds() -> Int64 { nanoseconds() / 1_000_000_000 }
 
     // MARK: Work from elsewhere

@@ -13,7 +13,8 @@ public struct Limits: Sendable, Equatable {
     public var fieldCount = 100
     /// Bytes of a body that is held whole and verified before anything is forwarded.
     public var heldBodyBytes = 1 << 20
-    /// Bytes of such bodies that the process holds at a time, over all loops; callers without a session have half of it.
+    /// Bytes of such bodies that the process holds at a time, over all loops; callers without a session have
+    /// half of it.
     public var heldBytes = 256 << 20
     /// Bytes of such bodies of one address's verified callers, those with a session not counted.
     public var addressHeldBytes = 16 << 20
@@ -27,8 +28,8 @@ public struct Limits: Sendable, Equatable {
     public var bodyBytes = 16 << 30
     /// Open client connections, over all workers.
     public var connections = 10_000
-    /// Open connections of one address, those that have proved a session not counted; nil for half of `connections`, at least
-    /// 16 and at most 1,000.
+    /// Open connections of one address, those that have proved a session not counted; nil for half of
+    /// `connections`, at least 16 and at most 1,000.
     public var addressConnections: Int?
     /// Open connections of one account.
     public var accountConnections = 256
@@ -58,8 +59,8 @@ public struct Deadlines: Sendable, Equatable {
     public var idle = 75
     /// Between two requests on a connection that has proved nothing, while more than half of all connections are open.
     public var idleUnproven = 10
-    /// From the opening of a connection to the last request that it may begin; up to an eighth earlier, so that connections
-    /// that were opened together do not all end together.
+    /// From the opening of a connection to the last request that it may begin; up to an eighth earlier, so
+    /// that connections that were opened together do not all end together.
     public var connectionAge = 3_600
     /// For a body, and a second more for each 32 KiB of it.
     public var body = 30

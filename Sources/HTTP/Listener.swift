@@ -71,8 +71,9 @@ package final class Listener: @unchecked Sendable {
         if let event { event_add(event, nil) }
     }
 
-    /// Leaves new connections to another process that has the same socket. Each connection that there is gets one more answer,
-    /// which says that it is the last: a request may be on its way on any of them. On the loop.
+    /// Leaves new connections to another process that has the same socket. Each connection that there is gets
+    /// one more answer, which says that it is the last: a request may be on its way on any of them. On the
+    /// loop.
     package func stopAccepting() {
         guard !isDraining else { return }
         isDraining = true
@@ -115,8 +116,9 @@ package final class Listener: @unchecked Sendable {
     /// Nanoseconds a turn for connections that wait to be accepted.
     private static let acceptLength: Int64 = 2_000_000
 
-    /// Takes those that wait, for a time that leaves the loop some for those it has. All that an address may open fit into
-    /// few turns: whoever connects behind a flood waits in the kernel's queue, where no address comes before another.
+    /// Takes those that wait, for a time that leaves the loop some for those it has. All that an address may
+    /// open fit into few turns: a client that connects behind a flood waits in the kernel's queue, where no
+    /// address comes before another.
     private func accept() {
         let end = EventLoop.nanoseconds() &+ Listener.acceptLength
         for index in 1... {
@@ -201,7 +203,8 @@ package final class Listener: @unchecked Sendable {
         resume()
     }
 
-    /// Out of descriptors: a listener that stays readable would spin. The end of a connection, or the next tick, tries again.
+    /// Out of descriptors: a listener that stays readable would spin. The end of a connection, or the next
+    /// tick, tries again.
     private func pause() {
         isPaused = true
         if let event { event_del(event) }
@@ -220,8 +223,8 @@ package final class Listener: @unchecked Sendable {
     func evict(_ standing: ConnectionStanding, most: Int) -> Int {
         guard most > 0 else { return 0 }
         let idle = connections.filter { $0.usage.standing == standing && $0.mayGiveWay }
-        // The newest one, to which others gave way, is left the time to ask; more than one such would let strangers who connect
-        // again and again end the connections of those who have proved something.
+        // The newest one, to which others gave way, is left the time to ask; more than one such would let
+        // strangers who connect again and again end the connections of those who have proved something.
         let newest = idle.filter(\.isFresh).max { $0.number < $1.number }
         let ordered = idle.filter { $0 !== newest }
             .map { (connection: $0, siblings: $0.usage.siblings, since: $0.idleSince) }

@@ -22,8 +22,8 @@ final class Stream: @unchecked Sendable {
     private(set) var isClosed = false
     /// Where it stands in its loop's table.
     var place = 0
-    /// For a wait to read, and for a wait to write: on the loop's clock, `Int64.max` for none. Absolute: progress does not
-    /// move them.
+    /// For a wait to read, and for a wait to write: on the loop's clock, `Int64.max` for none. Absolute:
+    /// progress does not move them.
     var readDeadline = Int64.max
     var writeDeadline = Int64.max
     /// Sets both deadlines; reads the earlier one.
@@ -92,7 +92,8 @@ final class Stream: @unchecked Sendable {
         }
     }
 
-    /// Ends a wait for more input, as a drain does for a connection between two requests; false where none is under way.
+    /// Ends a wait for more input, as a drain does for a connection between two requests; false where none is
+    /// under way.
     @discardableResult
     func interruptReader() -> Bool {
         let isWaiting = reader != nil

@@ -39,10 +39,10 @@ package protocol Scheme: Sendable {
 }
 
 extension Scheme {
-    /// The same where nobody has looked for the request's names yet.
+    /// The same, where the request's parameter names have not been scanned yet.
     package func trace(in request: Request) -> Trace { trace(in: request, names: .find(in: request)) }
 
-    /// The same where nobody has looked for the request's names yet.
+    /// The same, where the request's parameter names have not been scanned yet.
     package func claim(in request: Request, _ workspace: inout Workspace) throws(Refusal) -> Claim? {
         try claim(in: request, names: .find(in: request), &workspace)
     }

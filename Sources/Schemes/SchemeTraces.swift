@@ -1,7 +1,7 @@
 import CountersignWire
 
-/// Which schemes have left signs in a request: looked at once, and read by whoever must know, from the choice of a scheme
-/// to the form of the answer.
+/// Which schemes have left signs in a request: determined once, and read by every later step, from the choice
+/// of a scheme to the form of the answer.
 package struct SchemeTraces: Sendable {
     package let names: ParameterNames
     private let schemes: [any Scheme]
@@ -34,8 +34,8 @@ package struct SchemeTraces: Sendable {
     /// Whether any scheme has left a trace, well signed or badly.
     package var areSigned: Bool { present | outOfReach != 0 }
 
-    /// Whether no scheme but message-signatures has left a trace. Where that one has, what an unread body may hold does not
-    /// matter.
+    /// Whether no scheme but message-signatures has left a trace. Where that one has, what an unread body may
+    /// hold does not matter.
     package var areOfMessageSignatures: Bool {
         present & ~messageSignatures == 0 && (outOfReach == 0 || present & messageSignatures != 0)
     }

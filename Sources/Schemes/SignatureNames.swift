@@ -1,10 +1,10 @@
 import CountersignWire
 
-/// The parameter names that form-md5, auth-v1 and auth-v2 sign by, as far as they occur in one query or form body, however
-/// they are escaped. One bounded scan finds them all.
+/// The parameter names that form-md5, auth-v1 and auth-v2 sign by, as far as they occur in one query or form
+/// body, however they are escaped. One bounded scan finds them all.
 package struct SignatureNames: Sendable {
-    /// So many parameters are looked at. A signed form has at most ``FormParameters/most``, so a name behind these belongs
-    /// to no signature that could hold.
+    /// So many parameters are looked at. A signed form has at most ``FormParameters/most``, so a name behind
+    /// these belongs to no signature that could hold.
     package static let mostPairs = 1_024
 
     private struct Found: OptionSet {
@@ -19,8 +19,8 @@ package struct SignatureNames: Sendable {
     private var found: Found = []
     private var versions: UInt16 = 0
     private var isSecondVersion = false
-    /// Whether a name of form-md5 could be where nobody looked: behind a pair that cannot be read, or behind the last of
-    /// ``mostPairs``.
+    /// Whether a name of form-md5 could be in a part that was not scanned: behind a pair that cannot be read,
+    /// or behind the last of ``mostPairs``.
     private var isCut = false
 
     package init() {}
@@ -48,11 +48,11 @@ package struct SignatureNames: Sendable {
         if start > 0 { isCut = true }
     }
 
-    /// Whether somebody signs with form-md5 here, well or badly.
+    /// Whether the text has the parameters of a form-md5 signature, valid or not.
     var areMD5Signed: Bool { found.isSuperset(of: [.appID, .md5Telling]) }
     /// Whether there are none of form-md5's names; a text that was not read to its end may have some.
     var areWithoutMD5: Bool { !isCut && found.isDisjoint(with: [.appID, .md5Telling]) }
-    /// Whether somebody signs with auth-v1 or auth-v2 here, well or badly.
+    /// Whether the text has the parameters of an auth-v1 or auth-v2 signature, valid or not.
     var areAuthSigned: Bool { found.contains(.authSignature) || found.isSuperset(of: [.authKey, .authTelling]) }
     /// auth-v2 says so, once; whatever says anything else, or nothing, is auth-v1's to judge.
     var authScheme: SchemeName { versions == 1 && isSecondVersion ? .authV2 : .authV1 }

@@ -19,8 +19,8 @@ struct AnswerSigning: Sendable {
         authority = Credentials(keyID: keyID, key: SigningKey(key))
     }
 
-    /// `answer` with a signature where the request bears one that it can be bound to; else as it is. `signer` nil stands for
-    /// the deployment's own key; `at` is in whole Unix seconds.
+    /// `answer` with a signature where the request bears one that it can be bound to; else as it is. `signer`
+    /// nil stands for the deployment's own key; `at` is in whole Unix seconds.
     func signed(_ answer: Answer, to request: Request, by signer: Credentials?, at: Int64) -> Answer {
         let parts = Parts(answer, to: request)
         let signer = signer ?? authority

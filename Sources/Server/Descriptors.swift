@@ -12,8 +12,9 @@ struct DescriptorPlan: Equatable {
     private static let fixed = 64
     private static let perWorker = 6
 
-    /// `available` descriptors for `connections` client connections and as many as `upstreams` connections to the backend.
-    /// Where they are too few, clients and the backend share what is left: a request needs one of each.
+    /// `available` descriptors for `connections` client connections and as many as `upstreams` connections to
+    /// the backend. Where they are too few, clients and the backend share what is left: a request needs one
+    /// of each.
     init(available: Int, connections: Int, upstreams: Int, workers: Int) {
         let rest = max(2, available - DescriptorPlan.fixed - DescriptorPlan.perWorker * workers)
         // Some connections over the limit are let in before others have given way.
@@ -29,8 +30,8 @@ struct DescriptorPlan: Equatable {
         guard self.connections < connections else { return }
         let wanted = withReserve(connections) + min(upstreams, connections) + available - rest
         warning =
-            "limit-connections is \(self.connections) instead of \(connections): the process may have \(available) open "
-            + "files (RLIMIT_NOFILE); \(wanted) would do"
+            "limit-connections is \(self.connections) instead of \(connections): the process may have "
+            + "\(available) open files (RLIMIT_NOFILE); \(wanted) would do"
     }
 }
 
@@ -45,8 +46,8 @@ enum Descriptors {
         return Int(clamping: limit.rlim_cur)
     }
 
-    /// Has Swift's runtime start what it starts at first use: threads, a timer, and their descriptors. Were it to find none
-    /// left later, under load, it would end the process. Blocks until that is done.
+    /// Has Swift's runtime start what it starts at first use: threads, a timer, and their descriptors. Were
+    /// it to find none left later, under load, it would end the process. Blocks until that is done.
     static func startRuntime() {
         let isDone = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
         sem_init(isDone, 0, 0)

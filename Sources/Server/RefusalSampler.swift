@@ -2,11 +2,12 @@ import CountersignHTTP
 import CountersignWire
 import Glibc
 
-/// Decides which events of callers who have proved nothing are written as a line of their own: the first few of each cause and
-/// address in a window of time. The others are counted, and the counts are handed over when the window closes.
+/// Decides which events of callers who have proved nothing are written as a line of their own: the first few
+/// of each cause and address in a window of time. The others are counted, and the counts are handed over when
+/// the window closes.
 ///
-/// Its memory is bounded: beyond `mostSubjects` pairs of cause and address in one window, events are counted by cause alone.
-/// Every event that is not written is in exactly one of the counts.
+/// Its memory is bounded: beyond `mostSubjects` pairs of cause and address in one window, events are counted
+/// by cause alone. Every event that is not written is in exactly one of the counts.
 struct RefusalSampler {
     struct Settings: Sendable, Equatable {
         /// Lines for each cause and address in one window. 0 turns sampling off: every event is written.
@@ -34,7 +35,8 @@ struct RefusalSampler {
 
     struct Subject: Hashable, Sendable {
         var cause: Cause
-        /// An IPv4 address, or the first 64 bits of an IPv6 address: whoever has one address of a network has them all.
+        /// An IPv4 address, or the first 64 bits of an IPv6 address: a client with one address of such a
+        /// network has them all.
         var address: NetworkAddress
     }
 
@@ -108,8 +110,9 @@ struct RefusalSampler {
     }
 }
 
-/// About how many different addresses were added, in 1 KiB: each sets one bit of 8,192 by its hash, and the share of bits that stay
-/// zero tells how many there were (linear counting, Whang et al. 1990). At most some 70,000 are told.
+/// About how many different addresses were added, in 1 KiB: each sets one bit of 8,192 by its hash, and the
+/// share of bits that stay zero tells how many there were (linear counting, Whang et al. 1990). At most some
+/// 70,000 are told.
 private struct AddressEstimate {
     private static let bits = 8192
     private var words: [UInt64] = []

@@ -13,12 +13,12 @@ package final class ReplayService {
     private var reportedFloor: Int64?
 
     /// For a command. Fails where another process has the file open.
-    package convenience init(_ deployment: Deployment, _ keys: LiveKeys) throws(Fault) {
-        try self.init(deployment, keys, log: nil)
+    package convenience init(_ deployment: Deployment, keys: LiveKeys) throws(Fault) {
+        try self.init(deployment, keys: keys, log: nil)
     }
 
     /// For a server. Fails where another process has the file open, unless that shares it.
-    init(_ deployment: Deployment, _ keys: LiveKeys, log: EventLog?, sharing: ReplaySharing? = nil) throws(Fault) {
+    init(_ deployment: Deployment, keys: LiveKeys, log: EventLog?, sharing: ReplaySharing? = nil) throws(Fault) {
         (self.deployment, self.keys, self.log) = (deployment, keys, log)
         let remembered = try deployment.store.value(of: .replayFile).flatMap {
             FileID(String(decoding: $0, as: UTF8.self))
@@ -45,8 +45,8 @@ package final class ReplayService {
         if let floor, floor != reportedFloor {
             log?.note(
                 "replay",
-                "signatures made up to \(floor) are refused, which is \(floor - now) s ahead of the clock; if the clock "
-                    + "was wrong before and is right now, `countersign replay confirm-clock` ends that")
+                "signatures made up to \(floor) are refused, which is \(floor - now) s ahead of the clock; "
+                    + "if the clock was wrong before and is right now, `countersign replay confirm-clock` ends that")
         }
         reportedFloor = floor
     }

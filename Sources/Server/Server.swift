@@ -34,7 +34,7 @@ public enum Server {
         #if SABOTAGE
             try Sabotage.forgetReplays(deployment)
         #endif
-        let replays = try ReplayService(deployment, keys, log: log, sharing: inheritance?.replay)
+        let replays = try ReplayService(deployment, keys: keys, log: log, sharing: inheritance?.replay)
         let replay = replays.file
         let signing = try AnswerSigning(deployment)
         let readiness = Readiness()
@@ -84,25 +84,26 @@ public enum Server {
         while !relations.isOver(deadline: configuration.deadlines.drain) {
             switch Signals.next(milliseconds: turn.patience(isShort: handOver.hasHandedOver)) {
             case .drain: relations.endInOrder()
-            case .reload: attempt(log, "reload") { () throws(Fault) in try service.reload() }
+            case .reload: attempt("reload", log: log) { () throws(Fault) in try service.reload() }
             case .none: break
             }
             guard turn.isDue(isShort: handOver.hasHandedOver) else { continue }
             log?.closeSample(now: EventLoop.monotonicSeconds())
             once.expire()
             once.forget(at: SystemTime().now)
-            let fault = attempt(log, "reconcile") { () throws(Fault) in try keys.reconcile() }
+            let fault = attempt("reconcile", log: log) { () throws(Fault) in try keys.reconcile() }
             storeReadiness.turn(reading: fault) { () throws(Fault) in
                 try deployment.store.set(.writeCheck, to: Array(String(SystemTime().now).utf8))
             }
-            attempt(log, "sessions") { () throws(Fault) in try sessions.turn() }
-            attempt(log, "replay") { () throws(Fault) in try replays.turn(at: SystemTime().now) }
+            attempt("sessions", log: log) { () throws(Fault) in try sessions.turn() }
+            attempt("replay", log: log) { () throws(Fault) in try replays.turn(at: SystemTime().now) }
         }
         readiness.beginDraining()
         if handOver.hasHandedOver { service.stop() } else { service.drain() }
         accounts.stop()
         writer.stop()
-        // Only now is all that this process did in the store, where a successor looks once this end of their connection closes.
+        // Only now is all that this process did in the store, where a successor looks once this end of their
+        // connection closes.
         relations.end()
         meterWriter.stop()
         log?.stop()
@@ -123,7 +124,7 @@ public enum Server {
 
     /// What fails while serving is logged, and tried again at the next turn; requests fail closed meanwhile.
     @discardableResult
-    private static func attempt(_ log: EventLog?, _ what: String, _ body: () throws(Fault) -> Void) -> Fault? {
+    private static func attempt(_ what: String, log: EventLog?, body: () throws(Fault) -> Void) -> Fault? {
         do throws(Fault) {
             try body()
             return nil

@@ -4,8 +4,8 @@ import CountersignSeal
 import CountersignWire
 import Glibc
 
-/// The running server: its workers, and how they start, reload and drain. Safe to share once it has started: what changes then
-/// does so on the loops.
+/// The running server: its workers, and how they start, reload and drain. Safe to share once it has started:
+/// what changes then does so on the loops.
 final class Service: @unchecked Sendable {
     private let configuration: Configuration
     private let log: EventLog?
@@ -29,7 +29,7 @@ final class Service: @unchecked Sendable {
         sockets: ListeningSockets,
         makeGate: (_ authorities: [String]) throws(Fault) -> Gate
     ) throws(Fault) {
-        // As many as there are sockets that were taken over: nobody else accepts from those.
+        // At least one worker for each socket that was taken over: no other process accepts from those.
         let count = max(
             configuration.workers ?? max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))), sockets.listeners.count)
         var configuration = configuration
@@ -38,7 +38,7 @@ final class Service: @unchecked Sendable {
             upstreams: configuration.upstream == nil ? 0 : configuration.upstreamSettings.limits.connections,
             workers: count)
         configuration.limits.connections = plan.connections
-        if let warning = plan.warning { Service.warn(warning, log) }
+        if let warning = plan.warning { Service.warn(warning, in: log) }
         self.configuration = configuration
         self.log = log
         self.sockets = sockets
@@ -136,8 +136,8 @@ final class Service: @unchecked Sendable {
 
     var openConnections: Int { registry.current }
 
-    /// Leaves new connections to a successor; see ``Listener/stopAccepting()``. On any thread, once it has started, as the two
-    /// below.
+    /// Leaves new connections to a successor; see ``Listener/stopAccepting()``. On any thread, once it has
+    /// started, as the two below.
     func stopAccepting() { for worker in allWorkers { worker.stopAccepting() } }
 
     /// Undoes ``stopAccepting()``.
@@ -169,7 +169,7 @@ final class Service: @unchecked Sendable {
     }
 
     /// An operator must see it, also where the log goes to a file.
-    private static func warn(_ text: String, _ log: EventLog?) {
+    private static func warn(_ text: String, in log: EventLog?) {
         log?.note("limits", text)
         let line = Array("countersign: \(text)\n".utf8)
         _ = write(STDERR_FILENO, line, line.count)

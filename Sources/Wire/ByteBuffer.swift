@@ -51,8 +51,8 @@
         append(other.span.extracting(slice.range))
     }
 
-    /// Bytes of a URL's part: unreserved characters as they are, all others as upper-case escapes. A body may be nothing but
-    /// others, so room is made once. Source: RFC 3986 §2.1.
+    /// Bytes of a URL's part: unreserved characters as they are, all others as upper-case escapes. A body may
+    /// be nothing but others, so room is made once. Source: RFC 3986 §2.1.
     package mutating func append(escaping bytes: borrowing Span<UInt8>) {
         let most = 3 * bytes.count
         if memory.count - used < most { grow(by: most) }

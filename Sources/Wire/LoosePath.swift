@@ -1,26 +1,50 @@
 /// A path as the most forgiving of the servers behind us read it: escapes undone, twice where they are escaped twice; overlong UTF-8
 /// too; a backslash a slash; parameters of segments, empty and dot segments gone; without case, and without what Windows leaves
-/// out at the end of a name. For telling that somebody means a path, never for serving one.
+/// out at the end of a name. For telling that a request means a path, never for serving one.
 package struct LoosePath: Sendable {
-    package let segments: [[UInt8]]
+    /// Escapes undone, in lower case. The segments are slices of it: a path may have one for every other byte.
+    private let text: [UInt8]
+    private let names: [Range<Int>]
 
     package init(_ path: Span<UInt8>) {
         var text = LoosePath.undone(path)
-        // Nobody is known to undo more than twice.
+        // No server is known to undo more than twice.
         for _ in 0..<2 where text.contains(UInt8(ascii: "%")) { text = LoosePath.undone(text.span) }
-        var segments: [[UInt8]] = []
-        for raw in text.split(whereSeparator: { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "\\") }) {
-            let segment = raw.prefix { $0 != UInt8(ascii: ";") && $0 != UInt8(ascii: "?") && $0 != 0 }
-            var name = segment.map { ASCII.lowercased($0) }
-            while let last = name.last, last <= 0x20 { name.removeLast() }
-            if name.elementsEqual("..".utf8) {
-                _ = segments.popLast()
+        for index in text.indices { text[index] = ASCII.lowercased(text[index]) }
+        self.text = text
+        names = LoosePath.names(in: text.span)
+    }
+
+    /// How many segments there are.
+    package var count: Int { names.count }
+
+    package var segments: [[UInt8]] { names.map { Array(text[$0]) } }
+
+    package subscript(index: Int) -> ArraySlice<UInt8> { text[names[index]] }
+
+    private static func names(in text: Span<UInt8>) -> [Range<Int>] {
+        var names: [Range<Int>] = []
+        var next = 0
+        while next < text.count {
+            let start = next
+            while next < text.count, text[next] != UInt8(ascii: "/"), text[next] != UInt8(ascii: "\\") { next += 1 }
+            var end = start
+            while end < next, !endsName(text[end]) { end += 1 }
+            next += 1
+            while end > start, text[end - 1] <= 0x20 { end -= 1 }
+            if text.extracting(start..<end).matches("..") {
+                _ = names.popLast()
                 continue
             }
-            while let last = name.last, last <= 0x20 || last == UInt8(ascii: ".") { name.removeLast() }
-            if !name.isEmpty { segments.append(name) }
+            while end > start, text[end - 1] <= 0x20 || text[end - 1] == UInt8(ascii: ".") { end -= 1 }
+            if end > start { names.append(start..<end) }
         }
-        self.segments = segments
+        return names
+    }
+
+    /// Whether what follows in a segment is no part of its name.
+    private static func endsName(_ byte: UInt8) -> Bool {
+        byte == UInt8(ascii: ";") || byte == UInt8(ascii: "?") || byte == 0
     }
 
     /// Whether a path has anything in it by which it could mean `/login/….php`. Most have not, and cost no more than this.
@@ -51,27 +75,33 @@ package struct LoosePath: Sendable {
     /// Of two, three or four bytes for what one would say, all but the last, where `bytes` ends in them: the last but one has the upper
     /// bit, and those before say nothing. Source: RFC 3629 §3, §10.
     private static func takeOverlongLead(from bytes: inout [UInt8]) -> UInt8? {
-        for lead in [[0xC0], [0xC1], [0xE0, 0x80], [0xE0, 0x81], [0xF0, 0x80, 0x80], [0xF0, 0x80, 0x81]] as [[UInt8]]
-        where bytes.count >= lead.count && bytes[(bytes.count - lead.count)...].elementsEqual(lead) {
-            bytes.removeLast(lead.count)
-            return lead[lead.count - 1] & 1
+        let count = bytes.count
+        guard let last = bytes.last else { return nil }
+        if last & 0xFE == 0xC0 {
+            bytes.removeLast()
+        } else if last & 0xFE == 0x80, count >= 2, bytes[count - 2] == 0xE0 {
+            bytes.removeLast(2)
+        } else if last & 0xFE == 0x80, count >= 3, bytes[count - 2] == 0x80, bytes[count - 3] == 0xF0 {
+            bytes.removeLast(3)
+        } else {
+            return nil
         }
-        return nil
+        return last & 1
     }
 
     /// Whether it could be `route`, or goes on behind it; also as `route` with an extension.
     package func isAt(or route: LoosePath) -> Bool {
-        guard let last = route.segments.last else { return true }
-        let before = route.segments.dropLast()
-        guard segments.count > before.count, segments.starts(with: before) else { return false }
-        let here = segments[before.count]
-        return here == last || here.starts(with: last + [UInt8(ascii: ".")])
+        guard route.count > 0 else { return true }
+        let last = route.count - 1
+        guard count > last, (0..<last).allSatisfy({ self[$0] == route[$0] }) else { return false }
+        let (here, name) = (self[last], route[last])
+        return here == name || here.starts(with: name) && here.dropFirst(name.count).first == UInt8(ascii: ".")
     }
 }
 
 extension LoosePath {
-    /// What in a path some backend may read otherwise than it stands there; nil where every backend reads the same. One that
-    /// passes has one reading, so that rules for routes can go by its bytes.
+    /// What in a path some backend may read otherwise than it stands there; nil where every backend reads the
+    /// same. One that passes has one reading, so that rules for routes can go by its bytes.
     package static func ambiguity(of path: Span<UInt8>) -> StaticString? {
         var start = 1
         var isPlain = true
@@ -119,8 +149,8 @@ extension LoosePath {
         }
     }
 
-    /// Whether the path stands for UTF-8 of the one form there is: nothing longer than it need be, which some read as the
-    /// character that it would be. Source: RFC 3629 §3, §10.
+    /// Whether the path stands for UTF-8 of the one form there is: nothing longer than it need be, which some
+    /// read as the character that it would be. Source: RFC 3629 §3, §10.
     private static func isUTF8(_ path: Span<UInt8>) -> Bool {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(path.count)

@@ -35,6 +35,22 @@ extension Span<UInt8> {
         }
     }
 
+    /// Where `pattern` is first met; nil where it is not. Linear in the number of bytes where no byte of the pattern
+    /// but its first is like its first.
+    package func firstIndex(of pattern: Span<UInt8>) -> Int? {
+        guard !pattern.isEmpty, pattern.count <= count else { return nil }
+        return withUnsafeBufferPointer { bytes in
+            pattern.withUnsafeBufferPointer { pattern in
+                for start in 0...(bytes.count - pattern.count) where bytes[start] == pattern[0] {
+                    var length = 1
+                    while length < pattern.count, bytes[start + length] == pattern[length] { length += 1 }
+                    if length == pattern.count { return start }
+                }
+                return nil
+            }
+        }
+    }
+
     /// The bytes as text, for people and logs; ill-formed UTF-8 is replaced.
     package var text: String { withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) } }
 }

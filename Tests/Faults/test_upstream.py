@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from backend import Backend, ok
-from gateway import Gateway
+from backend import Backend, ReadsAndCloses, ok
+from gateway import Gateway, gateway_before
 from ports import free_port
 from signing import ReleaseKey
 from wire import Closed
@@ -16,17 +16,9 @@ from wire import Closed
 BODY = b'{"amount":1}'
 
 
-def before(backend: Backend, tmp_path, *options: object) -> Gateway:
-    """A gateway before this backend; of one worker, so that all requests share one pool of connections."""
-    gateway = Gateway(tmp_path, "--workers", 1, "--upstream", backend.url, *options).start()
-    gateway.add_app("demo")
-    gateway.key = gateway.add_release("demo", "ios", "1.0")
-    return gateway
-
-
 @pytest.fixture
 def front(backend, tmp_path):
-    running = before(backend, tmp_path)
+    running = gateway_before(backend, tmp_path)
     yield running
     running.stop()
 
@@ -107,7 +99,7 @@ def test_chunks_out(tmp_path):
         sock.sendall(b"0\r\nX-Trailer: 1\r\n\r\n")
 
     with Backend(chunked) as backend:
-        front = before(backend, tmp_path)
+        front = gateway_before(backend, tmp_path)
         with front.connect() as connection:
             for _ in range(2):
                 connection.send(front.key.request())
@@ -121,7 +113,7 @@ def test_an_answer_that_ends_with_the_connection(tmp_path):
         raise Closed
 
     with Backend(until_close) as backend:
-        front = before(backend, tmp_path)
+        front = gateway_before(backend, tmp_path)
         with front.connect() as connection:
             connection.send(front.key.request())
             start, fields = connection.reader.head()
@@ -169,24 +161,11 @@ def test_a_refusal_comes_before_continue(front, backend):
     assert not backend.seen
 
 
-class Fickle:
-    """Answers the first request of each connection, then closes without a word when the next one comes."""
-
-    def __init__(self):
-        self.answered: set[int] = set()
-
-    def __call__(self, seen, sock):
-        if id(sock) in self.answered:
-            raise Closed
-        self.answered.add(id(sock))
-        ok(seen, sock)
-
-
 @pytest.mark.parametrize("method", ["GET", "POST"])
 def test_a_pooled_connection_that_died(tmp_path, method):
     """A GET is tried again on a new connection; a POST, which might be done twice, is not."""
-    with Backend(Fickle()) as backend:
-        front = before(backend, tmp_path)
+    with Backend(ReadsAndCloses()) as backend:
+        front = gateway_before(backend, tmp_path)
         assert front.send(front.key.request()).status == 200
         answer = front.send(front.key.request(method, "/again", BODY if method == "POST" else b""))
         arrived = [seen.target for seen in backend.seen]
@@ -239,7 +218,7 @@ def test_a_broken_answer_is_502(tmp_path, name):
         raise Closed
 
     with Backend(broken) as backend:
-        front = before(backend, tmp_path)
+        front = gateway_before(backend, tmp_path)
         answer = front.send(front.key.request())
         assert (answer.status, json.loads(answer.body)["code"]) == (502, "upstream-failed")
         assert front.stop() == 0
@@ -251,7 +230,7 @@ def test_an_answer_that_is_cut_is_not_complete(tmp_path):
         raise Closed
 
     with Backend(cut) as backend:
-        front = before(backend, tmp_path)
+        front = gateway_before(backend, tmp_path)
         with pytest.raises(Closed):
             front.send(front.key.request())
         assert front.stop() == 0
@@ -262,7 +241,7 @@ def test_interim_answers_are_passed_over_or_on(tmp_path):
         sock.sendall(b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
 
     with Backend(hints) as backend:
-        front = before(backend, tmp_path)
+        front = gateway_before(backend, tmp_path)
         with front.connect() as connection:
             for _ in range(2):
                 connection.send(front.key.request())
@@ -277,7 +256,7 @@ def test_a_switch_of_protocol_is_not_followed(tmp_path):
         sock.sendall(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\nHTTP/1.1 200 OK\r\n\r\n")
 
     with Backend(switch) as backend:
-        front = before(backend, tmp_path)
+        front = gateway_before(backend, tmp_path)
         answer = front.send(front.key.request())
         assert (answer.status, json.loads(answer.body)["code"]) == (502, "upstream-failed")
         assert front.stop() == 0
@@ -291,7 +270,7 @@ def test_answers_that_have_no_body(tmp_path, status):
                      else b"HTTP/1.1 204 X\r\n\r\n")
 
     with Backend(bodiless) as backend:
-        front = before(backend, tmp_path)
+        front = gateway_before(backend, tmp_path)
         with front.connect() as connection:
             for _ in range(3):
                 connection.send(front.key.request())
@@ -309,7 +288,7 @@ def test_a_backend_that_answers_early(tmp_path):
     body = b"x" * (8 << 20)
     value = base64.b64encode(hashlib.sha256(body).digest()).decode()
     with Backend(early, reads_bodies=False) as backend:
-        front = before(backend, tmp_path)
+        front = gateway_before(backend, tmp_path)
         began = time.monotonic()
         head = front.key.head("PUT", "/early", body_digest=f"sha-256=:{value}:", length=f"Content-Length: {len(body)}")
         with front.connect() as connection:

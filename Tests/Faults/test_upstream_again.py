@@ -11,34 +11,12 @@ import time
 import pytest
 
 from authority import Authority
-from backend import Backend, ok
-from gateway import Gateway
+from backend import Backend, ReadsAndCloses, ok
+from gateway import gateway_before
 from tls_backend import TLSBackend
 from wire import Closed
 
 KEY = [("idempotency-key", "k1")]
-
-
-class ReadsAndCloses:
-    """Answers the first request of each connection, and closes without a word once it has read the second one."""
-
-    def __init__(self):
-        self.answered: set[int] = set()
-
-    def __call__(self, seen, sock):
-        if id(sock) in self.answered:
-            raise Closed
-        self.answered.add(id(sock))
-        ok(seen, sock)
-
-
-def gateway_before(backend: Backend, tmp_path, *options: object) -> Gateway:
-    """A gateway of one worker, so that all requests share one pool of connections."""
-    gateway = Gateway(tmp_path / "gateway", "--tls", "off", "--workers", 1, "--upstream", backend.url, *options,
-                      environment={"SSL_CERT_FILE": str(tmp_path / "ca/ca.pem")}).start()
-    gateway.add_app("demo")
-    gateway.key = gateway.add_release()
-    return gateway
 
 
 def arrived(backend: Backend, target: str) -> int:
@@ -51,7 +29,7 @@ def arrived(backend: Backend, target: str) -> int:
 ], ids=lambda value: {"[]": "", str(KEY): "keyed"}.get(str(value), str(value)))
 def test_a_request_that_was_read_is_sent_again_only_if_it_is_safe(tmp_path, method, fields, times):
     with Backend(ReadsAndCloses()) as backend:
-        front = gateway_before(backend, tmp_path)
+        front = gateway_before(backend, tmp_path, "--tls", "off")
         assert front.send(front.key.request()).status == 200
         body = b"" if method in ("GET", "HEAD", "DELETE") else b"{}"
         answer = front.send(front.key.request(method, "/again", body, fields=fields), to_head=method == "HEAD")
@@ -69,7 +47,7 @@ def test_a_request_that_was_read_is_sent_again_only_if_it_is_safe(tmp_path, meth
 def test_a_keyed_request_survives_a_connection_that_closed_while_idle(tmp_path, method):
     """Nothing was sent on that one: the request goes out once, on a new connection."""
     with Backend() as backend:
-        front = gateway_before(backend, tmp_path)
+        front = gateway_before(backend, tmp_path, "--tls", "off")
         for number in range(5):
             target, fields = f"/{number}", [("idempotency-key", f"k{number}")]
             assert front.send(front.key.request("GET", "/idle")).status == 200
@@ -87,7 +65,7 @@ def test_a_keyed_body_that_streams_is_not_sent_again_once_the_backend_has_read_o
 
     body = b"x" * (4 << 20)
     with Backend(cut, reads_bodies=False) as backend:
-        front = gateway_before(backend, tmp_path)
+        front = gateway_before(backend, tmp_path, "--tls", "off")
         codes = []
         for _ in range(2):
             with front.connect() as connection:
@@ -129,8 +107,10 @@ def test_an_early_answer_arrives(tmp_path, kind, size, behaviour):
     with backend:
         # Connections inherit it from the listener.
         backend.listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8192)
-        front = gateway_before(backend, tmp_path, "--limit-held-body", 16 << 20, "--limit-address-unproven-bytes", 64 << 20,
-                               "--limit-unproven-bytes", 64 << 20, "--deadline-upstream-answer", 3)
+        front = gateway_before(backend, tmp_path, "--tls", "off", "--limit-held-body", 16 << 20,
+                               "--limit-address-unproven-bytes", 64 << 20, "--limit-unproven-bytes", 64 << 20,
+                               "--deadline-upstream-answer", 3,
+                               environment={"SSL_CERT_FILE": str(tmp_path / "ca/ca.pem")})
         body = b"x" * size
         value = base64.b64encode(hashlib.sha256(body).digest()).decode()
         for number in range(2):

@@ -10,7 +10,7 @@ import pytest
 
 from backend import Backend, ok
 from failing import needs_mounts
-from gateway import Gateway
+from gateway import Gateway, gateway_before
 from wire import Answer, Connection, Reader
 
 
@@ -26,13 +26,6 @@ class SlowBackend(Backend):
             ok(seen, sock)
 
         super().__init__(answer, **options)
-
-
-def gateway_before(backend: Backend, tmp_path, *options: object) -> Gateway:
-    gateway = Gateway(tmp_path / "gateway", "--tls", "off", "--upstream", backend.url, "--workers", 1, *options).start()
-    gateway.add_app("demo")
-    gateway.key = gateway.add_release()
-    return gateway
 
 
 class Caller(threading.Thread):
@@ -63,7 +56,7 @@ class Caller(threading.Thread):
 
 def test_the_backend_sees_so_many_connections_and_no_more(tmp_path):
     with SlowBackend(0.3) as backend:
-        front = gateway_before(backend, tmp_path, "--limit-upstream-connections", 3)
+        front = gateway_before(backend, tmp_path, "--tls", "off", "--limit-upstream-connections", 3)
         callers = [Caller(front, f"/{number}") for number in range(15)]
         assert [caller.status() for caller in callers] == [200] * 15
         assert all(caller.answer.body == f"GET {caller.target} 0\n".encode() for caller in callers)
@@ -73,7 +66,7 @@ def test_the_backend_sees_so_many_connections_and_no_more(tmp_path):
 
 def test_the_limit_is_of_all_workers_together(tmp_path):
     with SlowBackend(0.2) as backend:
-        front = gateway_before(backend, tmp_path, "--workers", 2, "--limit-upstream-connections", 3)
+        front = gateway_before(backend, tmp_path, "--tls", "off", "--workers", 2, "--limit-upstream-connections", 3)
         callers = [Caller(front, f"/{number}") for number in range(24)]
         assert [caller.status() for caller in callers] == [200] * 24
         assert 2 <= backend.most_open <= 3
@@ -82,7 +75,7 @@ def test_the_limit_is_of_all_workers_together(tmp_path):
 
 def test_a_full_queue_is_said_at_once(tmp_path):
     with SlowBackend(1) as backend:
-        front = gateway_before(backend, tmp_path, "--limit-upstream-connections", 1, "--limit-upstream-waiting", 2)
+        front = gateway_before(backend, tmp_path, "--tls", "off", "--limit-upstream-connections", 1, "--limit-upstream-waiting", 2)
         callers = [Caller(front, f"/{number}") for number in range(8)]
         statuses = sorted(caller.status() for caller in callers)
         assert statuses == [200] * 3 + [503] * 5
@@ -99,7 +92,7 @@ def test_a_full_queue_is_said_at_once(tmp_path):
 
 def test_nobody_waits_without_end(tmp_path):
     with SlowBackend(6) as backend:
-        front = gateway_before(backend, tmp_path, "--limit-upstream-connections", 1, "--deadline-upstream-connect", 1)
+        front = gateway_before(backend, tmp_path, "--tls", "off", "--limit-upstream-connections", 1, "--deadline-upstream-connect", 1)
         first = Caller(front, "/slow")
         time.sleep(0.3)
         second = Caller(front, "/waits")
@@ -111,7 +104,7 @@ def test_nobody_waits_without_end(tmp_path):
 
 def test_one_address_does_not_fill_the_queue_against_another(tmp_path):
     with SlowBackend(0.5) as backend:
-        front = gateway_before(backend, tmp_path, "--limit-upstream-connections", 1, "--limit-upstream-waiting", 4)
+        front = gateway_before(backend, tmp_path, "--tls", "off", "--limit-upstream-connections", 1, "--limit-upstream-waiting", 4)
         greedy = [Caller(front, f"/greedy{number}") for number in range(12)]
         deadline = time.monotonic() + 5
         while sum(caller.answer is not None for caller in greedy) < 7:
@@ -142,7 +135,7 @@ def test_a_dead_connection_frees_its_place(tmp_path):
             sock.shutdown(socket.SHUT_RDWR)
 
     with Backend(fickle) as backend:
-        front = gateway_before(backend, tmp_path, "--limit-upstream-connections", 2)
+        front = gateway_before(backend, tmp_path, "--tls", "off", "--limit-upstream-connections", 2)
         for number in range(24):
             with front.connect() as connection:
                 connection.send(front.key.request("POST", f"/{number}"))

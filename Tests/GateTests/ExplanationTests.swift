@@ -13,7 +13,7 @@ import Testing
     func names(_ row: CauseRow) async throws {
         var mistaken = Mistaken(row.scheme)
         row.make(&mistaken)
-        let explanation = await explain(try mistaken.request(), row.scheme)
+        let explanation = await explain(try mistaken.request(), as: row.scheme)
         #expect(explanation.cause?.code == row.cause)
         #expect(code(explanation) != nil)
         #expect(explanation.cause.map { $0.sentence.isEmpty || $0.remedy.isEmpty } == false)
@@ -45,17 +45,17 @@ import Testing
         for guess in [[], [UInt8](repeating: 0, count: 32), Array("r_test".utf8)] {
             var mistaken = Mistaken(scheme)
             mistaken.secret = guess
-            #expect(await explain(try mistaken.request(), scheme).cause == nil)
+            #expect(await explain(try mistaken.request(), as: scheme).cause == nil)
         }
         guard scheme != .formMD5 else { return }
         var mistaken = Mistaken(scheme)
         mistaken.mac = { text, _ in OtherHash.sha256.digest(text.span) }
-        #expect(await explain(try mistaken.request(), scheme).cause == nil)
+        #expect(await explain(try mistaken.request(), as: scheme).cause == nil)
     }
 
     @Test("what holds is accepted, stage by stage", arguments: [SchemeName.messageSignatures, .formMD5])
     func accepted(_ scheme: SchemeName) async throws {
-        let explanation = await explain(try Mistaken(scheme).request(), scheme)
+        let explanation = await explain(try Mistaken(scheme).request(), as: scheme)
         #expect(explanation.verdict == .accepted)
         #expect(explanation.cause == nil)
         #expect(explanation.notes == [])
@@ -65,7 +65,7 @@ import Testing
 
     @Test("what a scheme leaves open is shown beside the request", arguments: SchemeName.allCases)
     func notSigned(_ scheme: SchemeName) async throws {
-        let stages = await explain(try Mistaken(scheme).request(), scheme).stages
+        let stages = await explain(try Mistaken(scheme).request(), as: scheme).stages
         let shown = stages.first { $0.name == "not signed by this scheme" }
         let coverage = try #require(Registry.standard.scheme(named: scheme)).coverage
         for part in coverage.uncovered { #expect(shown?.text.contains(part.rawValue) == true) }
@@ -73,7 +73,7 @@ import Testing
     }
 
     @Test func whoAsksAboutTheWrongSchemeIsToldTheRightOne() async throws {
-        let explanation = await explain(try Mistaken(.sigV4).request(), .messageSignatures)
+        let explanation = await explain(try Mistaken(.sigV4).request(), as: .messageSignatures)
         #expect(code(explanation) == .unsigned)
         #expect(explanation.stages.last?.text.contains("it looks signed with sigv4") == true)
     }
@@ -86,7 +86,7 @@ import Testing
     }
 
     @Test func whatTheGateWouldAskForIsNoted() async throws {
-        let notes = await explain(try bare("(\"@method\")"), .messageSignatures).notes
+        let notes = await explain(try bare("(\"@method\")"), as: .messageSignatures).notes
         #expect(notes.contains("the signature does not cover \"@path\""))
         #expect(notes.contains("the signature has no \"nonce\" parameter"))
         #expect(!notes.contains("the signature does not cover \"@method\""))
@@ -101,7 +101,7 @@ import Testing
     @Test func theDifferenceIsShown() async throws {
         var mistaken = Mistaken(.messageSignatures)
         mistaken.seen.target { $0.replacing("a%20b/c%2Fd", with: "a b/c/d") }
-        let difference = try #require(await explain(try mistaken.request(), .messageSignatures).cause?.difference)
+        let difference = try #require(await explain(try mistaken.request(), as: .messageSignatures).cause?.difference)
         #expect(difference.component == "\"@path\"")
         #expect(difference.signed == "\"@path\": /a b/c/d/")
         #expect(difference.received == "\"@path\": /a%20b/c%2Fd/")
@@ -138,10 +138,10 @@ import Testing
         let field = try #require(draft.fields.first { $0.name == "Authorization" })
         let value = String(decoding: field.value, as: UTF8.self)
         draft.set("Authorization", value.replacing(standard, with: asWritten))
-        #expect(await explain(draft.request(), .sigV4).cause?.code == row.cause)
+        #expect(await explain(draft.request(), as: .sigV4).cause?.code == row.cause)
     }
 
-    private func explain(_ request: Request, _ scheme: SchemeName) async -> Explanation {
+    private func explain(_ request: Request, as scheme: SchemeName) async -> Explanation {
         var question = Explanation.Question(
             scheme: scheme, keyID: KeyID("r_test"), key: SigningKey(secret(Mistaken.secretText)), at: now)
         question.others = [KnownKey(of: release("r_second", scheme, "the secret of release 2"))].compactMap { $0 }

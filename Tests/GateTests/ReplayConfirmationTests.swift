@@ -4,17 +4,18 @@ import Testing
 
 @testable import CountersignGate
 
-/// What a replay file knows of the clocks that it admitted requests by, and what an operator's confirmation makes of it.
+/// What a replay file knows of the clocks that it admitted requests by, and what an operator's confirmation
+/// makes of it.
 @Suite struct ReplayConfirmationTests {
     private let now: Int64 = 1_800_000_000
     private let year: Int64 = 365 * 86_400
 
     @Test func intervalsOnlyGrow() {
         var intervals = Intervals()
-        for index in 0..<20 { intervals.add(Int64(index) * 1_000, Int64(index) * 1_000 + 100) }
+        for index in 0..<20 { intervals.add(first: Int64(index) * 1_000, last: Int64(index) * 1_000 + 100) }
         #expect(intervals.all.count == Intervals.most)
         for index in 0..<20 { #expect(intervals.contains(Int64(index) * 1_000 + 50)) }
-        intervals.add(Int64.min, Int64.max)
+        intervals.add(first: Int64.min, last: Int64.max)
         #expect(intervals.all == [Intervals.Interval(first: .min, last: .max)])
     }
 
@@ -78,14 +79,5 @@ import Testing
         return ReplayEntry(
             keyID: try #require(KeyID("r_key")), scheme: .messageSignatures, replayKey: try #require(replayKey),
             created: created ?? time, now: time)
-    }
-
-    private func code(_ body: () throws -> Void) -> Refusal.Code? {
-        do {
-            try body()
-            return nil
-        } catch {
-            return (error as? Refusal)?.code
-        }
     }
 }

@@ -311,17 +311,6 @@ import Testing
             keyID: try #require(KeyID(key)), scheme: scheme, replayKey: try #require(replayKey),
             created: created ?? self.now, now: now ?? self.now)
     }
-
-    private func refusal(_ body: () throws -> Void) -> Refusal? {
-        do {
-            try body()
-            return nil
-        } catch {
-            return error as? Refusal ?? Refusal(.timeout, "not a refusal: \(error)")
-        }
-    }
-
-    private func code(_ body: () throws -> Void) -> Refusal.Code? { refusal(body)?.code }
 }
 
 /// What happens to files.

@@ -1,5 +1,5 @@
-// Two releases with one secret: a signature that does not name its key is accepted once in all, and what was admitted before an
-// upgrade, when entries were kept by key id, stays admitted.
+// Two releases with one secret: a signature that does not name its key is accepted once in all, and what was
+// admitted before an upgrade, when entries were kept by key id, stays admitted.
 import CountersignGate
 import CountersignSchemes
 import CountersignWire

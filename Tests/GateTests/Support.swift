@@ -17,6 +17,19 @@ struct KeyTable: KeySource {
     func key(for id: KeyID) async throws(Fault) -> ReleaseKey? { keys[id] }
 }
 
+/// What `body` is refused with; nil where it is not.
+func refusal(_ body: () throws -> Void) -> Refusal? {
+    do {
+        try body()
+        return nil
+    } catch {
+        return error as? Refusal ?? Refusal(.timeout, "not a refusal: \(error)")
+    }
+}
+
+/// The code of that.
+func code(_ body: () throws -> Void) -> Refusal.Code? { refusal(body)?.code }
+
 /// A folder of its own for a test, removed with it.
 final class Folder: Sendable {
     let path: String

@@ -94,7 +94,9 @@ import Testing
 
     // MARK: Whom it counts to
 
-    private func usage(_ registry: ConnectionRegistry, _ limits: Limits, _ text: String) throws -> ConnectionUsage {
+    private func usage(
+        of text: String, in registry: ConnectionRegistry, limits: Limits
+    ) throws -> ConnectionUsage {
         let record = registry.addresses.acquire(try address(text), now: 0)
         #expect(record.usage.reserve(1, of: .connections, limit: limits.effectiveAddressConnections))
         return ConnectionUsage(registry: registry, limits: limits, peer: record, isExempt: false)
@@ -104,7 +106,7 @@ import Testing
         let registry = ConnectionRegistry()
         var limits = Limits()
         limits.accountConnections = 2
-        let connections = try (0..<3).map { _ in try usage(registry, limits, "192.0.2.1") }
+        let connections = try (0..<3).map { _ in try usage(of: "192.0.2.1", in: registry, limits: limits) }
         let record = connections[0].source
         var kept: [Bool] = []
         for index in connections.indices {
@@ -130,11 +132,11 @@ import Testing
         let registry = ConnectionRegistry()
         var limits = Limits()
         limits.addressConnections = 1
-        let first = try usage(registry, limits, "192.0.2.1")
+        let first = try usage(of: "192.0.2.1", in: registry, limits: limits)
         first.beginExchange()
         check(first.recordProof(.session(account: 7)))
         check(first.endExchange())
-        let second = try usage(registry, limits, "192.0.2.1")
+        let second = try usage(of: "192.0.2.1", in: registry, limits: limits)
         first.beginExchange()
         check(!first.endExchange())
         first.end()
@@ -172,28 +174,30 @@ import Testing
         var limits = Limits()
         (limits.addressUnprovenBytes, limits.unprovenBytes) = (10, 15)
         (limits.addressHeldBytes, limits.accountHeldBytes, limits.heldBytes) = (30, 40, 100)
-        func held(_ address: String, _ proof: CallerProof?, _ counts: [Int]) throws -> (ConnectionUsage, [Bool]) {
-            let usage = try usage(registry, limits, address)
+        func hold(
+            _ counts: [Int], from address: String, proving proof: CallerProof?
+        ) throws -> (ConnectionUsage, [Bool]) {
+            let usage = try usage(of: address, in: registry, limits: limits)
             usage.beginExchange()
             if let proof { check(usage.recordProof(proof)) }
             let held = counts.map { usage.hold($0) }
             return (usage, held)
         }
-        let (stranger, first) = try held("192.0.2.1", nil, [8, 3, 2])
+        let (stranger, first) = try hold([8, 3, 2], from: "192.0.2.1", proving: nil)
         #expect(first == [true, false, true])
-        let (another, second) = try held("192.0.2.2", nil, [6, 5])
+        let (another, second) = try hold([6, 5], from: "192.0.2.2", proving: nil)
         #expect(second == [false, true], "all strangers together")
-        let (release, third) = try held("192.0.2.1", .release, [25, 10, 5])
+        let (release, third) = try hold([25, 10, 5], from: "192.0.2.1", proving: .release)
         #expect(third == [true, false, true])
-        let (more, fourth) = try held("192.0.2.3", .release, [25, 20])
+        let (more, fourth) = try hold([25, 20], from: "192.0.2.3", proving: .release)
         #expect(fourth == [false, true], "callers without a session have half")
-        let (session, fifth) = try held("192.0.2.1", .session(account: 1), [40, 1])
+        let (session, fifth) = try hold([40, 1], from: "192.0.2.1", proving: .session(account: 1))
         #expect(fifth == [true, false])
         #expect(registry.heldBytes == 15 + 50 + 40)
         // What was held before the signature was verified counts to the caller from then on.
         check(stranger.recordProof(.session(account: 2)))
         #expect(registry.heldBytes == 15 + 50 + 40)
-        let (newcomer, sixth) = try held("192.0.2.4", nil, [10])
+        let (newcomer, sixth) = try hold([10], from: "192.0.2.4", proving: nil)
         #expect(sixth == [true])
         for index in 0..<6 {
             switch index {
@@ -250,7 +254,8 @@ import Testing
     }
 }
 
-/// Resumes what waits in a schedule, and tells which it was. Safe to send: the test touches it one step after the other.
+/// Resumes what waits in a schedule, and tells which it was. Safe to send: the test touches it one step after
+/// the other.
 private final class ScheduleBox: @unchecked Sendable {
     let schedule: TurnSchedule
     let shares: [TurnShare]

@@ -7,7 +7,7 @@ import Testing
 @Suite struct ProxyHeaderTests {
     private static let signature: [UInt8] = [0x0D, 0x0A, 0x0D, 0x0A, 0x00, 0x0D, 0x0A, 0x51, 0x55, 0x49, 0x54, 0x0A]
 
-    private static func binary(_ command: UInt8, _ family: UInt8, _ body: [UInt8], length: Int? = nil) -> [UInt8] {
+    private static func binary(_ command: UInt8, family: UInt8, body: [UInt8], length: Int? = nil) -> [UInt8] {
         let length = length ?? body.count
         return signature + [command, family, UInt8(length >> 8), UInt8(length & 0xFF)] + body
     }
@@ -36,12 +36,18 @@ import Testing
         (Array("PROXY TCP6 ::ffff:192.0.2.1 ::1 1 2\r\n".utf8), "192.0.2.1", 1),
         (Array("PROXY UNKNOWN\r\n".utf8), nil, 0),
         (Array("PROXY UNKNOWN ffff:f...f:ffff ffff:f...f:ffff 65535 65535\r\n".utf8), nil, 0),
-        (binary(0x21, 0x11, tcp4), "192.0.2.1", 50_000),
-        (binary(0x21, 0x21, tcp6), "2001:db8::1", 0x0102),
-        (binary(0x21, 0x11, tcp4 + [0x04, 0, 0, 0x20, 0, 2, 9, 9]), "192.0.2.1", 50_000),
-        (binary(0x21, 0x11, tcp4 + [0x04, 0x07, 0] + [UInt8](repeating: 0, count: 0x700)), "192.0.2.1", 50_000),
-        (binary(0x20, 0x00, []), nil, 0), (binary(0x20, 0x11, tcp4), nil, 0), (binary(0x20, 0xFF, [1, 2, 3]), nil, 0),
-        (binary(0x21, 0x00, []), nil, 0), (binary(0x21, 0x00, [1]), nil, 0),
+        (binary(0x21, family: 0x11, body: tcp4), "192.0.2.1", 50_000),
+        (binary(0x21, family: 0x21, body: tcp6), "2001:db8::1", 0x0102),
+        (binary(0x21, family: 0x11, body: tcp4 + [0x04, 0, 0, 0x20, 0, 2, 9, 9]), "192.0.2.1", 50_000),
+        (
+            binary(0x21, family: 0x11, body: tcp4 + [0x04, 0x07, 0] + [UInt8](repeating: 0, count: 0x700)),
+            "192.0.2.1", 50_000
+        ),
+        (binary(0x20, family: 0x00, body: []), nil, 0),
+        (binary(0x20, family: 0x11, body: tcp4), nil, 0),
+        (binary(0x20, family: 0xFF, body: [1, 2, 3]), nil, 0),
+        (binary(0x21, family: 0x00, body: []), nil, 0),
+        (binary(0x21, family: 0x00, body: [1]), nil, 0),
     ]
 
     @Test(arguments: good.indices, [1, 5, 10_000])
@@ -70,12 +76,18 @@ import Testing
             "PROXY TCP4 192.0.2.1 192.0.2.2  2\r\n", "PROXY UDP4 192.0.2.1 192.0.2.2 1 2\r\n",
             "PROXY UNKNOWNX\r\n", "PROXY \r\n", "PROXY UNKNOWN " + String(repeating: "a", count: 120), "\r\n\r\nGET",
         ].map { Array($0.utf8) } + [
-            binary(0x11, 0x11, tcp4), binary(0x22, 0x11, tcp4), binary(0x31, 0x11, tcp4), binary(0x21, 0x12, tcp4),
-            binary(0x21, 0x31, [UInt8](repeating: 0, count: 216)), binary(0x21, 0x11, Array(tcp4.dropLast())),
-            binary(0x21, 0x21, Array(tcp6.dropLast())), binary(0x21, 0x11, tcp4 + [4]),
-            binary(0x21, 0x11, tcp4 + [4, 0]),
-            binary(0x21, 0x11, tcp4 + [4, 0, 1]), binary(0x21, 0x11, tcp4 + [4, 0xFF, 0xFF, 0]),
-            binary(0x21, 0x11, tcp4, length: 2_049), binary(0x20, 0x00, [], length: 65_535),
+            binary(0x11, family: 0x11, body: tcp4),
+            binary(0x22, family: 0x11, body: tcp4),
+            binary(0x31, family: 0x11, body: tcp4),
+            binary(0x21, family: 0x12, body: tcp4),
+            binary(0x21, family: 0x31, body: [UInt8](repeating: 0, count: 216)),
+            binary(0x21, family: 0x11, body: Array(tcp4.dropLast())),
+            binary(0x21, family: 0x21, body: Array(tcp6.dropLast())),
+            binary(0x21, family: 0x11, body: tcp4 + [4]),
+            binary(0x21, family: 0x11, body: tcp4 + [4, 0]),
+            binary(0x21, family: 0x11, body: tcp4 + [4, 0, 1]),
+            binary(0x21, family: 0x11, body: tcp4 + [4, 0xFF, 0xFF, 0]),
+            binary(0x21, family: 0x11, body: tcp4, length: 2_049), binary(0x20, family: 0x00, body: [], length: 65_535),
         ]
 
     @Test(arguments: bad.indices, [1, 10_000])

@@ -4,12 +4,6 @@ import CountersignSchemes
 import CountersignWire
 import Testing
 
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
-
 @Suite struct HostileBodyTests {
     @Test("reading is linear in the body", arguments: shapesTable)
     func linear(_ shape: Shape) {
@@ -70,21 +64,9 @@ import Testing
                 repeated: repeated, end: end, fields: objects)
         }
 
-    /// How long the shortest of some readings keeps this thread busy: what else the machine does is not counted.
     private func time(_ shape: Shape, bytes: Int) -> UInt64 {
         let request = shape.request(bytes: bytes)
         var workspace = Workspace()
-        return (0..<4).map { _ in
-            let began = nanoseconds(CLOCK_THREAD_CPUTIME_ID)
-            _ = try? Registry.standard.claim(in: request, &workspace)
-            return nanoseconds(CLOCK_THREAD_CPUTIME_ID) - began
-        }.min() ?? 0
+        return shortestTime(ofRuns: 4) { _ = try? Registry.standard.claim(in: request, &workspace) }
     }
-}
-
-/// Nanoseconds of that clock.
-private func nanoseconds(_ clock: clockid_t) -> UInt64 {
-    var time = timespec()
-    clock_gettime(clock, &time)
-    return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
 }

@@ -2,12 +2,6 @@ import CountersignSchemes
 import CountersignWire
 import Testing
 
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
-
 /// Requests that anybody can make, to be as slow to read as they can be.
 @Suite struct WorstOrderTests {
     @Test("names of kilobytes that begin alike, backwards, are read as fast as any", arguments: shapesTable)
@@ -59,22 +53,12 @@ import Testing
         return draft
     }
 
-    /// How long the shortest of some readings keeps this thread busy: what else the machine does is not counted.
     private func time(_ shape: Shape, _ pairs: KeyValuePairs) throws -> UInt64 {
         let request = shape.join(pairs).request()
         var workspace = Workspace()
-        return try (0..<5).map { _ in
-            let began = nanoseconds(CLOCK_THREAD_CPUTIME_ID)
+        return try shortestTime(ofRuns: 5) {
             let claim = try shape.scheme.claim(in: request, &workspace)
             #expect(claim != nil)
-            return nanoseconds(CLOCK_THREAD_CPUTIME_ID) - began
-        }.min() ?? 0
+        }
     }
-}
-
-/// Nanoseconds of that clock.
-private func nanoseconds(_ clock: clockid_t) -> UInt64 {
-    var time = timespec()
-    clock_gettime(clock, &time)
-    return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
 }

@@ -4,11 +4,12 @@ import Testing
 
 @testable import CountersignServer
 
-/// That a flood of refusals writes a bounded number of lines, hides nobody else's, and is counted exactly.
+/// That a flood of refusals writes a bounded number of lines, hides no refusal of another address, and is
+/// counted exactly.
 @Suite struct RefusalSamplerTests {
     private typealias Subject = RefusalSampler.Subject
 
-    private func subject(_ code: Refusal.Code, _ last: UInt8, _ third: UInt8 = 0) -> Subject {
+    private func subject(_ code: Refusal.Code, of last: UInt8, inNetwork third: UInt8 = 0) -> Subject {
         Subject(cause: .refused(code), address: address([192, 0, third, last]))
     }
 
@@ -20,10 +21,10 @@ import Testing
 
     @Test func theFirstFewOfEachCauseAndAddressAreWritten() {
         var sampler = RefusalSampler(settings())
-        let (flood, other) = (subject(.unsigned, 1), subject(.unsigned, 2))
+        let (flood, other) = (subject(.unsigned, of: 1), subject(.unsigned, of: 2))
         let written = (0..<20_000).count { _ in sampler.admit(flood, now: 100) }
         #expect(written == 3)
-        let others = [sampler.admit(other, now: 101), sampler.admit(subject(.malformed, 1), now: 101)]
+        let others = [sampler.admit(other, now: 101), sampler.admit(subject(.malformed, of: 1), now: 101)]
         #expect(others == [true, true])
         let summary = sampler.close()
         #expect(summary == RefusalSampler.Summary(subjects: [flood: 19_997]))
@@ -31,7 +32,7 @@ import Testing
 
     @Test func aWindowEndsAfterItsSecondsAndTheNextBeginsAnew() {
         var sampler = RefusalSampler(settings())
-        let flood = subject(.unsigned, 1)
+        let flood = subject(.unsigned, of: 1)
         for _ in 0..<5 { _ = sampler.admit(flood, now: 100) }
         #expect(!sampler.isOver(now: 109))
         #expect(sampler.isOver(now: 110))
@@ -49,7 +50,7 @@ import Testing
         var sampler = RefusalSampler(settings(subjects: 10))
         var written = 0
         for round in 0..<4 {
-            for address in 0..<UInt8(100) where sampler.admit(subject(.unsigned, address), now: Int64(round)) {
+            for address in 0..<UInt8(100) where sampler.admit(subject(.unsigned, of: address), now: Int64(round)) {
                 written += 1
             }
         }
@@ -69,7 +70,7 @@ import Testing
             for code in [Refusal.Code.unsigned, .badSignature] {
                 for _ in 0..<10 {
                     sent += 1
-                    if sampler.admit(subject(code, address), now: 7) { written += 1 }
+                    if sampler.admit(subject(code, of: address), now: 7) { written += 1 }
                 }
             }
         }
@@ -81,7 +82,7 @@ import Testing
 
     @Test func withoutABurstEverythingIsWritten() {
         var sampler = RefusalSampler(settings(burst: 0))
-        let written = (0..<500).count { _ in sampler.admit(subject(.unsigned, 1), now: 1) }
+        let written = (0..<500).count { _ in sampler.admit(subject(.unsigned, of: 1), now: 1) }
         let summary = sampler.close()
         #expect(written == 500)
         #expect(summary.isEmpty)

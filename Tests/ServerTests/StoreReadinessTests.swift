@@ -3,7 +3,8 @@ import Testing
 
 @testable import CountersignServer
 
-/// The store makes the process not ready after two bad looks in a row, and is written to only once the writer has failed.
+/// The store makes the process not ready after two bad looks in a row, and is written to only once the writer
+/// has failed.
 @Suite struct StoreReadinessTests {
     private let fault = Fault(.failed, "the disk failed")
 

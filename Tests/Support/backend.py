@@ -29,6 +29,19 @@ def ok(seen: Seen, sock: socket.socket) -> None:
     sock.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n" % len(text) + body)
 
 
+class ReadsAndCloses:
+    """Answers the first request of each connection, and closes without a word once it has read the second one."""
+
+    def __init__(self):
+        self.answered: set[int] = set()
+
+    def __call__(self, seen: Seen, sock: socket.socket) -> None:
+        if id(sock) in self.answered:
+            raise Closed
+        self.answered.add(id(sock))
+        ok(seen, sock)
+
+
 class Backend:
     """Listens on a port of its own. `answer(seen, socket)` may do anything, and ends the connection by raising
     `Closed`; `raw` holds all the bytes of each connection, in order, whether or not they made a request."""

@@ -156,3 +156,11 @@ class Gateway:
     def _status(self, name: str) -> int:
         with open(f"/proc/{self.process.pid}/status", encoding="ascii") as status:
             return next(int(line.split()[1]) * 1024 for line in status if line.startswith(name))
+
+
+def gateway_before(backend, folder: pathlib.Path, *options: object, environment: dict[str, str] | None = None) -> Gateway:
+    """A gateway before this backend, with a release; of one worker, so that all requests share one pool of connections."""
+    gateway = Gateway(folder, "--workers", 1, "--upstream", backend.url, *options, environment=environment).start()
+    gateway.add_app("demo")
+    gateway.key = gateway.add_release()
+    return gateway

@@ -21,6 +21,17 @@ import Testing
         }
     }
 
+    @Test(
+        "where bytes are met in others",
+        arguments: [
+            ("a;keyid=", ";keyid=", 1), (";;;keyid=x", ";keyid=", 2), ("abc", "abc", 0), ("abc", "abcd", nil),
+            ("aab", "ab", 1), ("", "a", nil), ("a", "", nil), ("abab", "abb", nil),
+        ] as [(String, String, Int?)])
+    func patterns(_ text: String, pattern: String, index: Int?) {
+        let (text, pattern) = (Array(text.utf8), Array(pattern.utf8))
+        #expect(text.span.firstIndex(of: pattern.span) == index)
+    }
+
     @Test func shortBytesKeepToTheirCapacity() {
         for (count, fits) in [(0, true), (64, true), (65, false)] {
             let bytes = [UInt8](repeating: 7, count: count)

@@ -23,6 +23,33 @@ import Testing
         #expect(plain > 1_000)
     }
 
+    @Test(
+        "what the most forgiving reader finds",
+        arguments: [
+            ("/a/../B/./c", ["b", "c"]), ("/..", []), ("//a\\b;x/", ["a", "b"]), ("/a. /b%00c", ["a", "b"]),
+            ("/%252561", ["a"]), ("/%25252561", ["%61"]),
+            // The letter a and a slash, each in two, three and four bytes.
+            ("/%c1%a1x", ["ax"]), ("/%e0%81%a1x", ["ax"]), ("/%f0%80%81%a1x", ["ax"]),
+            ("/x%c0%afy", ["x", "y"]), ("/x%e0%80%afy", ["x", "y"]), ("/x%f0%80%80%afy", ["x", "y"]),
+        ])
+    func forgiving(_ path: String, segments: [String]) {
+        let found = LoosePath(Array(path.utf8).span)
+        #expect(found.segments == segments.map { Array($0.utf8) })
+        #expect(found.count == segments.count)
+    }
+
+    @Test("a path is at a route, behind it, or has its name with an extension")
+    func routes() {
+        let route = LoosePath(Array("/pay/out".utf8).span)
+        for (path, isAt) in [
+            ("/pay/out", true), ("/PAY/out/now", true), ("/pay/out.php", true), ("/pay/outer", false),
+            ("/pay", false), ("/x/pay/out", false), ("/pay/ou", false),
+        ] {
+            #expect(LoosePath(Array(path.utf8).span).isAt(or: route) == isAt, "\(path)")
+        }
+        #expect(LoosePath(Array("/any".utf8).span).isAt(or: LoosePath(Array("/".utf8).span)))
+    }
+
     /// Split, decoded once, without case; nothing left out but what follows a slash at the end.
     private func asWritten(_ path: [UInt8]) -> [[UInt8]] {
         var segments = path.dropFirst().split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)

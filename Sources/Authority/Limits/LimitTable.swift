@@ -132,7 +132,7 @@ package final class LimitTable: @unchecked Sendable {
 
     func withSet<Result>(number set: Int, _ body: (UnsafeMutableBufferPointer<LimitEntry>) -> Result) -> Result {
         let start = set * LimitTable.ways
-        // Whoever died with the lock left entries that are whole, or a tag with the time of another, as a full set does.
+        // A process that died with the lock left whole entries, or a tag with the time of another, as a full set does.
         return locks.with(set & (ShardLocks.count - 1), repair: { _ in }) {
             body(UnsafeMutableBufferPointer(rebasing: entries[start..<start + LimitTable.ways]))
         }

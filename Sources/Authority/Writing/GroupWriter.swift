@@ -21,8 +21,9 @@ package final class GroupWriter: StoreWriter {
     private let queue: WriteQueue
     private let threads: Threads
 
-    /// Starts the thread, to which `store` then belongs: a connection of its own, so that who reads does not wait behind a disk.
-    /// `note` is told what operators should know, and `didFail` each time that changes could not be made durable, from that thread.
+    /// Starts the thread, to which `store` then belongs: a connection of its own, so that who reads does not
+    /// wait behind a disk. `note` is told what operators should know, and `didFail` each time that changes
+    /// could not be made durable, from that thread.
     package init(
         _ store: any Store, _ bounds: Bounds = Bounds(), note: @escaping @Sendable (String) -> Void = { _ in },
         didFail: @escaping @Sendable () -> Void = {}

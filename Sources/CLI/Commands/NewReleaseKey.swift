@@ -77,8 +77,8 @@ struct NewReleaseKey {
         }
     }
 
-    /// That other releases hold the same secret; nil where none does, and where the store cannot be asked: the release is in it
-    /// by then, and what it is told with must be shown.
+    /// That other releases hold the same secret; nil where none does, and where the store cannot be asked:
+    /// the release is in it by then, and what it is told with must be shown.
     func sharingWarning(of deployment: Deployment) -> String? {
         guard case .secret(let secret) = material, let sharing = try? deployment.releases(sharing: secret, besides: id),
             !sharing.isEmpty

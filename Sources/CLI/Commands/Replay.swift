@@ -9,8 +9,9 @@ extension Command {
         words: ["replay", "status"], summary: "show how full the replay table is, and what it refuses for its age",
         options: [.data, .json],
         notes: """
-            The floor is the time at or before which signatures are refused as `unavailable`, because the table cannot tell
-            whether it has seen them. After a restart of the machine it lies a window ahead of the clock, and passes.
+            The floor is the time at or before which signatures are refused as `unavailable`, because the
+            table cannot tell whether it has seen them. After a restart of the machine it lies a window ahead
+            of the clock, and passes.
             """
     ) { (run) throws(Fault) in
         let status = try run.replayStatus()
@@ -22,19 +23,20 @@ extension Command {
         words: ["replay", "confirm-clock"], summary: "say that the clock is right, after it was far ahead",
         options: [.flag("yes", "the system's clock has been compared with another one, and is right"), .data, .json],
         notes: """
-            For a server that answers `unavailable` to everything because it ran while the clock was far ahead. The floor falls
-            to about a window after now. What was admitted by the wrong clock stays refused: when real time comes to that
-            interval, signatures that are made in it are refused for as long as it lasts (`countersign replay status` shows
-            it). A running server takes it up at once. If the clock is wrong now, signatures that were used may be accepted
-            again: compare it with another clock first.
+            For a server that answers `unavailable` to everything because it ran while the clock was far
+            ahead. The floor falls to about a window after now. What was admitted by the wrong clock stays
+            refused: when real time comes to that interval, signatures that are made in it are refused for as
+            long as it lasts (`countersign replay status` shows it). A running server takes it up at once. If
+            the clock is wrong now, signatures that were used may be accepted again: compare it with another
+            clock first.
             """
     ) { (run) throws(Fault) in
         let status = try run.replayStatus()
         guard run.arguments.has("yes") else {
             throw Fault(
                 .usage,
-                "the clock says \(Moment.text(run.now)); if that is right, add --yes. The floor is \(Moment.text(status.floor)) "
-                    + "and would become \(Moment.text(status.planned.floor))")
+                "the clock says \(Moment.text(run.now)); if that is right, add --yes. The floor is "
+                    + "\(Moment.text(status.floor)) and would become \(Moment.text(status.planned.floor))")
         }
         let deployment = try run.deployment()
         let confirmation = try deployment.confirmReplayClock(
@@ -61,7 +63,7 @@ extension Invocation {
         for _ in 0..<100 {
             if try replayStatus().confirmation >= confirmation.number { return }
             do throws(Fault) {
-                let service = try ReplayService(deployment, LiveKeys(deployment))
+                let service = try ReplayService(deployment, keys: LiveKeys(deployment))
                 return try service.takeConfirmation(at: now)
             } catch {
                 // A server has it open.

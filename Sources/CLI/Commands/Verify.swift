@@ -7,8 +7,9 @@ extension Command {
         notes: Desk.notes + """
 
 
-            Prints `accepted`, or the code of the refusal (status 1): what a gateway with this policy says. Which hosts it answers
-            for and what it has seen before are not looked for: that takes a deployment.
+            Prints `accepted`, or the code of the refusal (status 1): what a gateway with this policy says.
+            Which hosts it answers for and what it has seen before are not looked for: that takes a
+            deployment.
             """
     ) { (run) throws(Fault) in
         let desk = try Desk(run)

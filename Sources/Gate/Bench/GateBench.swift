@@ -142,7 +142,7 @@ package struct GateBench: Sendable {
         let folder = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
         var template = Array("\(folder)/countersign-bench-XXXXXX".utf8CString)
         let file = mkstemp(&template)
-        guard file >= 0 else { throw Fault.system(folder, errno) }
+        guard file >= 0 else { throw Fault.system(folder, code: errno) }
         close(file)
         let path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
         // Only the name was wanted: the replay file is made anew.

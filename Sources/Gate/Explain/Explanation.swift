@@ -76,7 +76,7 @@ package struct Explanation: Sendable {
 
     /// What the gate found. `refusal` is its own, or that of what came after it.
     init(of request: Request, _ judgement: Judgement, refusal: Refusal?, _ question: Question, schemes: Registry) {
-        if let scheme = schemes.scheme(named: question.scheme) { show(request, scheme, question) }
+        if let scheme = schemes.scheme(named: question.scheme) { show(request, signedBy: scheme, asking: question) }
         guard let refusal else {
             add("verdict", "accepted")
             return
@@ -95,7 +95,7 @@ package struct Explanation: Sendable {
     mutating func add(_ name: String, _ text: String) { stages.append(Stage(name: name, text: text)) }
 
     /// The claim and the string to sign, as far as they can be read; whether the signature holds is not asked here.
-    private mutating func show(_ request: Request, _ scheme: any Scheme, _ question: Question) {
+    private mutating func show(_ request: Request, signedBy scheme: any Scheme, asking question: Question) {
         var workspace = Workspace()
         do throws(Refusal) {
             guard let claim = try scheme.claim(in: request, by: question.policy, &workspace) else { return }

@@ -2,8 +2,8 @@ import CountersignSchemes
 import CountersignSeal
 import CountersignWire
 
-/// What stands for a deployment where there is only one request, one key and a policy: the gate asks it as it asks any other, so
-/// that `verify` and `explain` refuse what a gateway with this policy refuses.
+/// What stands for a deployment where there is only one request, one key and a policy: the gate asks it as it
+/// asks any other, so that `verify` and `explain` refuse what a gateway with this policy refuses.
 struct OfflineDeployment: KeySource, SessionSource {
     private let question: Explanation.Question
     private static let app = "offline"
@@ -17,7 +17,7 @@ struct OfflineDeployment: KeySource, SessionSource {
             replay: UnrememberedRequests(), clock: FixedTime(now: question.at ?? signingTime(of: request, schemes)))
     }
 
-    /// Whose tokens are not the backend's own are looked up in a store, which there is none of here.
+    /// Tokens that the backend does not issue itself are looked up in a store, and there is no store here.
     var destination: Destination {
         question.scheme != .messageSignatures && question.policy.legacySession == .authority ? .login : .backend
     }
@@ -47,18 +47,18 @@ struct OfflineDeployment: KeySource, SessionSource {
 
     nonisolated(nonsending) func session(for token: SessionToken) async throws(Fault) -> (Session, SigningKey)? {
         guard question.keyID == nil || question.keyID == KeyID(token) else { return nil }
-        return (session(token.id, .device, epoch: token.epoch), question.key)
+        return (session(token.id, kind: .device, epoch: token.epoch), question.key)
     }
 
     nonisolated(nonsending) func session(bearing token: Span<UInt8>) async throws(Fault) -> Session? {
-        SessionID([UInt8](repeating: 0, count: SessionID.count).span).map { session($0, .bearer, epoch: 0) }
+        SessionID([UInt8](repeating: 0, count: SessionID.count).span).map { session($0, kind: .bearer, epoch: 0) }
     }
 
     nonisolated(nonsending) func deviceKey(of id: SessionID) async throws(Fault) -> P256Point? { nil }
 
     func noteUse(of session: Session, at now: Int64) {}
 
-    private func session(_ id: SessionID, _ kind: Session.Kind, epoch: UInt32) -> Session {
+    private func session(_ id: SessionID, kind: Session.Kind, epoch: UInt32) -> Session {
         Session(
             id: id, kind: kind, epoch: epoch, account: AccountIdentity(number: 0, subject: ""),
             app: OfflineDeployment.app, platform: question.platform ?? "", expires: .max)

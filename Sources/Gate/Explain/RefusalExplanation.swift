@@ -19,7 +19,7 @@ extension Gate {
             question.ask(about: session, judgement.keyID, candidate.key, callingFrom: release)
         }
         let explanation = Explanation(of: request, judgement, refusal: refusal, question, schemes: schemes)
-        // A key id that only looks like one of ours is nobody's, unless the signature says otherwise.
+        // A key id that only resembles one of ours belongs to no release, unless the signature says otherwise.
         return refusal.code == .unknownKey && explanation.cause == nil ? nil : explanation
     }
 

@@ -7,8 +7,8 @@ package struct Releases: Sendable {
 
     package init() {}
 
-    /// What is to be told to the caller, who is let in; nil for nothing. `session` is the one that the request names, and
-    /// `network` where the client calls from, as far as one can be told from another.
+    /// What is to be told to the caller, who is let in; nil for nothing. `session` is the one that the
+    /// request names, and `network` where the client calls from, as far as one can be told from another.
     package func check(
         _ release: ReleaseKey, in session: Session?, _ effect: Effect, from network: () -> [UInt8], at now: Int64
     ) throws(Refusal) -> UpdateNotice? {

@@ -1,5 +1,5 @@
-/// At most eight closed intervals of whole Unix seconds, in order and apart. One more joins the two that lie nearest to each
-/// other, so that what they cover only grows.
+/// At most eight closed intervals of whole Unix seconds, in order and apart. One more joins the two that lie
+/// nearest to each other, so that what they cover only grows.
 package struct Intervals: Sendable, Equatable {
     package struct Interval: Sendable, Equatable {
         package var first: Int64
@@ -11,11 +11,11 @@ package struct Intervals: Sendable, Equatable {
 
     package init() {}
 
-    package mutating func add(_ first: Int64, _ last: Int64) {
+    package mutating func add(first: Int64, last: Int64) {
         var added = Interval(first: min(first, last), last: max(first, last))
         var others: [Interval] = []
         for interval in all {
-            if Intervals.gap(interval, added) <= 0 {
+            if Intervals.gap(between: interval, and: added) <= 0 {
                 added = Interval(first: min(added.first, interval.first), last: max(added.last, interval.last))
             } else {
                 others.append(interval)
@@ -26,7 +26,7 @@ package struct Intervals: Sendable, Equatable {
     }
 
     mutating func add(_ others: Intervals) {
-        for interval in others.all { add(interval.first, interval.last) }
+        for interval in others.all { add(first: interval.first, last: interval.last) }
     }
 
     func interval(with time: Int64) -> Interval? { all.first { $0.first <= time && time <= $0.last } }
@@ -40,18 +40,17 @@ package struct Intervals: Sendable, Equatable {
         return rest
     }
 
+    private func gap(before index: Int) -> Int64 { Intervals.gap(between: all[index - 1], and: all[index]) }
+
     private mutating func joinNearest() {
         var nearest = 1
-        for index in 1..<all.count
-        where Intervals.gap(all[index - 1], all[index]) < Intervals.gap(all[nearest - 1], all[nearest]) {
-            nearest = index
-        }
+        for index in 1..<all.count where gap(before: index) < gap(before: nearest) { nearest = index }
         all[nearest - 1].last = max(all[nearest - 1].last, all[nearest].last)
         all.remove(at: nearest)
     }
 
     /// Seconds between the two; 0 or less where they meet.
-    private static func gap(_ left: Interval, _ right: Interval) -> Int64 {
+    private static func gap(between left: Interval, and right: Interval) -> Int64 {
         let (gap, overflow) = max(left.first, right.first).subtractingReportingOverflow(min(left.last, right.last))
         return overflow ? Int64.max : gap
     }

@@ -1,8 +1,8 @@
 import CountersignWire
 import Glibc
 
-/// A file in memory, shared with the kernel: what is written here outlives the process. More addresses are mapped than the
-/// file has bytes, so that it can grow in place; those beyond its end must not be touched.
+/// A file in memory, shared with the kernel: what is written here outlives the process. More addresses are
+/// mapped than the file has bytes, so that it can grow in place; those beyond its end must not be touched.
 ///
 /// Safe to share: nothing here changes but `size`, which only the thread that grows the file touches.
 final class Mapping: @unchecked Sendable {
@@ -14,7 +14,7 @@ final class Mapping: @unchecked Sendable {
 
     /// A new file of that size, for its owner alone, with all its blocks reserved. An old one of that name is replaced.
     init(creating path: String, bytes: Int, growingTo most: Int) throws(Fault) {
-        if unlink(path) != 0, errno != ENOENT { throw Fault.system(path, errno) }
+        if unlink(path) != 0, errno != ENOENT { throw Fault.system(path, code: errno) }
         let file = try FileDescriptor(open: path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW)
         do throws(Fault) {
             try file.reserve(bytes)
@@ -32,7 +32,7 @@ final class Mapping: @unchecked Sendable {
     init?(opening path: String, growingTo most: Int) throws(Fault) {
         guard let file = try FileDescriptor(existing: path, O_RDWR | O_NOFOLLOW) else { return nil }
         var status = stat()
-        guard fstat(file.number, &status) == 0 else { throw Fault.system(path, errno) }
+        guard fstat(file.number, &status) == 0 else { throw Fault.system(path, code: errno) }
         size = Int(status.st_size)
         // Nothing can be mapped of an empty file; one page that reads as damaged stands for it.
         guard size > 0 else {
@@ -67,7 +67,9 @@ final class Mapping: @unchecked Sendable {
     }
 
     func synchronise(bytes: Int) throws(Fault) {
-        guard msync(start, min(bytes, size), MS_SYNC) == 0 else { throw Fault.system("write the replay file", errno) }
+        guard msync(start, min(bytes, size), MS_SYNC) == 0 else {
+            throw Fault.system("write the replay file", code: errno)
+        }
     }
 
     private static func map(_ file: FileDescriptor?, _ bytes: Int, _ path: String) throws(Fault)
@@ -75,7 +77,7 @@ final class Mapping: @unchecked Sendable {
     {
         let kind = file == nil ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED
         guard let start = mmap(nil, bytes, PROT_READ | PROT_WRITE, kind, file?.number ?? -1, 0), start != MAP_FAILED
-        else { throw Fault.system("map \(path)", errno) }
+        else { throw Fault.system("map \(path)", code: errno) }
         return start
     }
 }
@@ -89,7 +91,7 @@ package final class FileDescriptor: Sendable {
 
     init(open path: String, _ flags: Int32) throws(Fault) {
         number = Glibc.open(path, flags | O_CLOEXEC, 0o600)
-        guard number >= 0 else { throw Fault.system(path, errno) }
+        guard number >= 0 else { throw Fault.system(path, code: errno) }
     }
 
     /// Nil where there is no such file.
@@ -97,17 +99,17 @@ package final class FileDescriptor: Sendable {
         number = Glibc.open(path, flags | O_CLOEXEC)
         if number < 0 {
             if errno == ENOENT { return nil }
-            throw Fault.system(path, errno)
+            throw Fault.system(path, code: errno)
         }
     }
 
     deinit { if number >= 0 { close(number) } }
 
-    /// Makes it at least so long, with a block behind each byte: without one, a page of a full disk would be a bus error at
-    /// the first write.
+    /// Makes it at least so long, with a block behind each byte: without one, a page of a full disk would be
+    /// a bus error at the first write.
     fileprivate func reserve(_ bytes: Int) throws(Fault) {
         let code = posix_fallocate(number, 0, off_t(bytes))
-        guard code == 0 else { throw Fault.system("reserve \(bytes) bytes for the replay table", code) }
+        guard code == 0 else { throw Fault.system("reserve \(bytes) bytes for the replay table", code: code) }
     }
 
     /// Holds `path` for this process; whoever comes second is told what is in use.
@@ -115,7 +117,7 @@ package final class FileDescriptor: Sendable {
         let file = try FileDescriptor(open: path, O_RDWR | O_CREAT | O_NOFOLLOW)
         guard flock(file.number, LOCK_EX | LOCK_NB) == 0 else {
             if errno == EWOULDBLOCK { throw Fault(.failed, "\(name) is in use by another process") }
-            throw Fault.system(path, errno)
+            throw Fault.system(path, code: errno)
         }
         return file
     }
@@ -123,7 +125,7 @@ package final class FileDescriptor: Sendable {
 
 extension Fault {
     /// What the system said about the thing named.
-    package static func system(_ name: String, _ number: Int32) -> Fault {
+    package static func system(_ name: String, code number: Int32) -> Fault {
         Fault(.failed, "\(name): \(String(cString: strerror(number)))")
     }
 }

@@ -3,9 +3,9 @@ import CountersignWire
 /// By which clock requests were admitted, written down so that a clock that was wrong can be told from the right one
 /// afterwards.
 ///
-/// The header lists *periods*: intervals of the system's clock during which requests were admitted. Each is written to the
-/// disk with an end that lies ahead, before any request is admitted under it, and is extended in time. A clock that jumps
-/// begins another period.
+/// The header lists *periods*: intervals of the system's clock during which requests were admitted. Each is
+/// written to the disk with an end that lies ahead, before any request is admitted under it, and is extended
+/// in time. A clock that jumps begins another period.
 enum ReplayClock {
     /// Seconds that a period is extended by.
     static let lease: Int64 = 60
@@ -23,7 +23,7 @@ enum ReplayClock {
             added.last = max(added.last, period.last)
         }
         var all = periods
-        all.add(added.first, added.last)
+        all.add(first: added.first, last: added.last)
         return (all, all.interval(with: now) ?? added)
     }
 }

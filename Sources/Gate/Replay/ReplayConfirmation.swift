@@ -5,10 +5,12 @@ import CountersignWire
 /// Everything that was admitted before it and could be presented again is refused for good:
 ///
 /// - what was admitted by the right clock was made at or before the new floor;
-/// - what was admitted by a clock that was ahead was made in one of the header's periods, or so close to it as its window
-///   allows; those are kept as *refused intervals*, and when real time reaches one, its signatures are refused then.
+/// - what was admitted by a clock that was ahead was made in one of the header's periods, or so close to it
+///   as its window allows; those are kept as *refused intervals*, and when real time reaches one, its
+///   signatures are refused then.
 ///
-/// The periods are on the disk before anything is admitted under them, so neither a kill nor a power loss takes one away.
+/// The periods are on the disk before anything is admitted under them, so neither a kill nor a power loss
+/// takes one away.
 package struct ReplayConfirmation: Sendable, Equatable {
     /// 1 for a deployment's first, and one more for each.
     package var number: Int64
@@ -85,14 +87,16 @@ struct ReplayPlan {
         for period in header.periods.all where period.last > now {
             if period.first - ReplayClock.tolerance <= now {
                 end = min(period.last, now + ReplayPlan.mostAhead)
-                if period.last > end { refused.add(end, period.last.later(by: window)) }
+                if period.last > end { refused.add(first: end, last: period.last.later(by: window)) }
             } else {
-                refused.add(period.first - reach, period.last.later(by: window))
+                refused.add(first: period.first - reach, last: period.last.later(by: window))
             }
         }
         let floor = end + window + ReplayClock.tolerance
         // What no period accounts for: files from before there were periods.
-        for time in table.floors where time > floor && !refused.contains(time) { refused.add(time - reach, time) }
+        for time in table.floors where time > floor && !refused.contains(time) {
+            refused.add(first: time - reach, last: time)
+        }
         var strays: (first: Int64, last: Int64)?
         for shard in 0..<ShardLocks.count {
             table.visit(shard, visit) { created in
@@ -101,7 +105,7 @@ struct ReplayPlan {
                 return true
             }
         }
-        if let strays { refused.add(strays.first - reach, strays.last.later(by: window)) }
+        if let strays { refused.add(first: strays.first - reach, last: strays.last.later(by: window)) }
         result = (floor, refused.ending(after: floor))
     }
 }
@@ -116,8 +120,8 @@ extension ReplayTable {
         (0..<ShardLocks.count).reduce(header.floor) { max($0, header.shardFloor($1)) }
     }
 
-    /// Calls `keep` with the creation time of each of a shard's entries, some rows at a time; those for which it is false are
-    /// removed.
+    /// Calls `keep` with the creation time of each of a shard's entries, some rows at a time; those for which
+    /// it is false are removed.
     fileprivate func visit(
         _ shard: Int, _ visit: @escaping (_ shard: Int, _ body: (Int) -> Void) -> Void, keep: (Int64) -> Bool
     ) {

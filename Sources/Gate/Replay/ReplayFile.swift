@@ -11,8 +11,8 @@ import Synchronization
 /// floor rises over every entry that is dropped, and, where entries may have been lost, over everything that could have
 /// been admitted until now.
 ///
-/// Two processes may share the file while one takes over from the other (``ReplaySharing``): its locks are in memory that
-/// both have mapped, and all that they agree on is in the file's header.
+/// Two processes may share the file while one takes over from the other (``ReplaySharing``): its locks are in
+/// memory that both have mapped, and all that they agree on is in the file's header.
 ///
 /// Safe to share: the table is touched under a shard's lock.
 package final class ReplayFile: ReplayGuard, @unchecked Sendable {
@@ -44,9 +44,9 @@ package final class ReplayFile: ReplayGuard, @unchecked Sendable {
     private let window: Atomic<Int>
     private let lifetime: Atomic<Int>
 
-    /// Opens or makes the file at `path`, for this process alone, or together with the one that it takes over from.
-    /// `expecting` is the id that the store remembers, `refused` what it remembers to be refused whatever the file says;
-    /// `now` is in whole Unix seconds.
+    /// Opens or makes the file at `path`, for this process alone, or together with the one that it takes over
+    /// from. `expecting` is the id that the store remembers, `refused` what it remembers to be refused
+    /// whatever the file says; `now` is in whole Unix seconds.
     package init(
         path: String, expecting: FileID?, settings: Settings = Settings(), refused: Intervals = Intervals(),
         sharing: ReplaySharing? = nil, now: Int64
@@ -68,7 +68,7 @@ package final class ReplayFile: ReplayGuard, @unchecked Sendable {
         retention = Atomic(ReplayFile.retention(for: settings.window, settings.lifetime))
         window = Atomic(settings.window)
         lifetime = Atomic(settings.lifetime)
-        grower = ReplayGrower(table, locks, mostRows: mostRows)
+        grower = ReplayGrower(table, locks: locks, mostRows: mostRows)
         noteClock(now)
     }
 
@@ -93,8 +93,8 @@ package final class ReplayFile: ReplayGuard, @unchecked Sendable {
         try table.synchroniseHeader()
     }
 
-    /// How full the table is, in entries. Those that live are estimated from a sample, one shard after the other: to look
-    /// at all of a large table would hold up requests. `now` is in whole Unix seconds.
+    /// How full the table is, in entries. Those that live are estimated from a sample, one shard after the
+    /// other: to look at all of a large table would hold up requests. `now` is in whole Unix seconds.
     package func use(now: Int64) -> (entries: Int, capacity: Int) {
         let oldest = now - retention.load(ordering: .relaxed)
         var use = (entries: 0, capacity: 0)

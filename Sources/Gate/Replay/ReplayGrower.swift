@@ -2,8 +2,8 @@ import CountersignWire
 import Glibc
 import Synchronization
 
-/// Grows the table on a thread of its own, ahead of need: it reserves bytes of the file while it holds no lock, and then
-/// holds a shard's lock for one bucket at a time.
+/// Grows the table on a thread of its own, ahead of need: it reserves bytes of the file while it holds no
+/// lock, and then holds a shard's lock for one bucket at a time.
 ///
 /// Safe to share: `waiters`, `thread` and `isStopping` are touched under `mutex`, the table's size under `growing`.
 final class ReplayGrower: @unchecked Sendable {
@@ -30,7 +30,7 @@ final class ReplayGrower: @unchecked Sendable {
     private var isStopping = false
     private var waiters: [(rows: Int, continuation: UnsafeContinuation<Failure?, Never>)] = []
 
-    init(_ table: ReplayTable, _ locks: ShardLocks, mostRows: Int) {
+    init(_ table: ReplayTable, locks: ShardLocks, mostRows: Int) {
         (self.table, self.locks, self.mostRows) = (table, locks, mostRows)
         pthread_mutex_init(mutex, nil)
         pthread_mutex_init(growing, nil)
@@ -81,7 +81,7 @@ final class ReplayGrower: @unchecked Sendable {
         return grow(to: rows)
     }
 
-    /// With `mutex` held. The thread is started by the first who needs it; false where there is none.
+    /// With `mutex` held. The first call starts the thread; false where it cannot be started or is stopping.
     private func raise(to rows: Int) -> Bool {
         guard !isStopping else { return false }
         if thread == nil { thread = start() }

@@ -44,12 +44,13 @@ extension ReplayGuard {
 }
 
 extension ReplayEntry {
-    /// sigv4's header form does not sign its key id: releases that share a secret could each be shown the same request. Its
-    /// replay key is the MAC, 256 bits under the secret, so that entries of all keys can share one scope, and nobody without the
-    /// secret can take the place of another's. Nil for schemes that sign the key id.
+    /// sigv4's header form does not sign its key id: releases that share a secret could each be shown the
+    /// same request. Its replay key is the MAC, 256 bits under the secret, so that entries of all keys can
+    /// share one scope, and a caller without the secret cannot take the place of another caller's entry. Nil
+    /// for schemes that sign the key id.
     ///
-    /// The entry under the key id is kept beside it, as earlier versions have it: neither an upgrade nor going back forgets what was
-    /// admitted.
+    /// The entry under the key id is kept beside it, as earlier versions have it: neither an upgrade nor
+    /// going back forgets what was admitted.
     var sharedByAllKeys: ReplayEntry? {
         guard scheme == .sigV4, let all = ReplayEntry.allKeys else { return nil }
         return ReplayEntry(keyID: all, scheme: scheme, replayKey: replayKey, created: created, now: now)

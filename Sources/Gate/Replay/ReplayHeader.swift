@@ -34,8 +34,8 @@ struct ReplayHeader {
         for shard in 0..<ShardLocks.count { setRows(of: shard, to: rows) }
     }
 
-    /// Whether this is a header of ours, undamaged, in a file of `size` bytes. A file from before tables grew by rows gets
-    /// their number here.
+    /// Whether this is a header of ours, undamaged, in a file of `size` bytes. A file from before tables grew
+    /// by rows gets their number here.
     func isWhole(size: Int) -> Bool {
         guard size >= ReplayHeader.bytes, start.load(as: UInt64.self) == ReplayHeader.magic,
             start.load(fromByteOffset: 8, as: UInt64.self) == ReplayHeader.version
@@ -88,31 +88,31 @@ struct ReplayHeader {
         }
     }
 
-    /// Takes up the widest window of the present policies and the longest life of a presigned URL, in seconds. Where the
-    /// window was wider before, what may have been admitted reaches further ahead than the new one says: the horizon
-    /// remembers how far.
+    /// Takes up the widest window of the present policies and the longest life of a presigned URL, in
+    /// seconds. Where the window was wider before, what may have been admitted reaches further ahead than the
+    /// new one says: the horizon remembers how far.
     func adopt(window: Int64, lifetime: Int64, now: Int64) {
         let previous = load(144)
         if previous > window {
             let (reach, overflow) = now.addingReportingOverflow(previous)
-            store(max(horizon, overflow ? Int64.max : reach), 152)
+            store(max(horizon, overflow ? Int64.max : reach), at: 152)
         }
-        store(window, 144)
-        store(max(widestWindow, window), 192)
-        store(max(longestReach, window, lifetime), 200)
+        store(window, at: 144)
+        store(max(widestWindow, window), at: 192)
+        store(max(longestReach, window, lifetime), at: 200)
     }
 
     var window: Int64 { load(144) }
 
-    /// The widest window and the longest life that were ever taken up: how far ahead of the clock, and how far behind it, an
-    /// admitted signature can have been made.
+    /// The widest window and the longest life that were ever taken up: how far ahead of the clock, and how
+    /// far behind it, an admitted signature can have been made.
     var widestWindow: Int64 { load(192) }
     var longestReach: Int64 { load(200) }
 
     /// No signature later than this (Unix seconds) was admitted under a window that was wider than the present one.
     var horizon: Int64 { start.load(fromByteOffset: 152, as: Int64.self) }
 
-    func lowerHorizon(to time: Int64) { store(min(horizon, time), 152) }
+    func lowerHorizon(to time: Int64) { store(min(horizon, time), at: 152) }
 
     // MARK: The clock
 
@@ -121,9 +121,9 @@ struct ReplayHeader {
         get { (load(160), load(168)) }
         nonmutating set {
             // Never wider for a moment than it was or will be: who reads it holds no lock.
-            store(Int64.max, 160)
-            store(newValue.end, 168)
-            store(newValue.start, 160)
+            store(Int64.max, at: 160)
+            store(newValue.end, at: 168)
+            store(newValue.start, at: 160)
         }
     }
 
@@ -133,24 +133,25 @@ struct ReplayHeader {
     /// The number of the last confirmation of the clock that was carried out.
     var confirmation: Int64 {
         get { load(184) }
-        nonmutating set { store(newValue, 184) }
+        nonmutating set { store(newValue, at: 184) }
     }
 
     var periods: Intervals {
         get { intervals(256) }
-        nonmutating set { storeIntervals(newValue, 256) }
+        nonmutating set { storeIntervals(newValue, at: 256) }
     }
 
     /// Creation times that are refused whatever the floor: what was admitted under a clock that was wrong.
     var refused: Intervals {
         get { intervals(384) }
         nonmutating set {
-            storeIntervals(newValue, 384)
-            store(newValue.all.first?.first ?? 0, 176)
+            storeIntervals(newValue, at: 384)
+            store(newValue.all.first?.first ?? 0, at: 176)
         }
     }
 
-    /// The last second of the refused interval that this lies in; nil, at the price of one comparison, where there is none.
+    /// The last second of the refused interval that this lies in; nil, at the price of one comparison,
+    /// without such an interval.
     @inline(__always)
     func refusedUntil(_ created: Int64) -> Int64? {
         let first = load(176)
@@ -162,23 +163,23 @@ struct ReplayHeader {
         var intervals = Intervals()
         for index in 0..<Intervals.most {
             let (first, last) = (load(offset + index * 16), load(offset + index * 16 + 8))
-            if last != 0, first <= last { intervals.add(first, last) }
+            if last != 0, first <= last { intervals.add(first: first, last: last) }
         }
         return intervals
     }
 
-    private func storeIntervals(_ intervals: Intervals, _ offset: Int) {
+    private func storeIntervals(_ intervals: Intervals, at offset: Int) {
         for index in 0..<Intervals.most {
             let interval = index < intervals.all.count ? intervals.all[index] : nil
-            store(0, offset + index * 16 + 8)
-            store(interval?.first ?? 0, offset + index * 16)
-            store(interval?.last ?? 0, offset + index * 16 + 8)
+            store(0, at: offset + index * 16 + 8)
+            store(interval?.first ?? 0, at: offset + index * 16)
+            store(interval?.last ?? 0, at: offset + index * 16 + 8)
         }
     }
 
     private func load(_ offset: Int) -> Int64 { start.load(fromByteOffset: offset, as: Int64.self) }
 
-    private func store(_ value: Int64, _ offset: Int) {
+    private func store(_ value: Int64, at offset: Int) {
         start.storeBytes(of: value, toByteOffset: offset, as: Int64.self)
     }
 

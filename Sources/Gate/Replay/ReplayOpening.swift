@@ -112,7 +112,7 @@ struct ReplayOpening {
     ) throws(Fault) -> ReplayTable {
         let place = path + ".new"
         let table = try ReplayTable.create(at: place, rows: rows(for: settings.entries), growingTo: mostRows)
-        guard rename(place, path) == 0 else { throw Fault.system("rename \(place)", errno) }
+        guard rename(place, path) == 0 else { throw Fault.system("rename \(place)", code: errno) }
         return table
     }
 

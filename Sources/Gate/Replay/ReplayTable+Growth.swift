@@ -26,9 +26,9 @@ extension ReplayTable {
 
     /// Adds one row to the shard. The file must have its bytes already. With the shard's lock held.
     ///
-    /// A process may be killed at any point. Before the number of rows is stored, nobody looks at the new bucket, and the next
-    /// attempt writes all of it again. After it, what was moved may still lie in the old bucket too, where nobody looks for
-    /// it; ``removeMoved(_:)`` clears that.
+    /// A process may be killed at any point. Before the number of rows is stored, no look-up reads the new
+    /// bucket, and the next attempt writes all of it again. After it, the moved records may still lie in the
+    /// old bucket too, where no look-up searches for them; ``removeMoved(_:)`` clears that.
     func split(_ shard: Int) {
         let rows = header.rows(of: shard)
         let old = bucket(row: ReplayTable.source(of: rows), shard: shard)
@@ -44,7 +44,8 @@ extension ReplayTable {
         removeMoved(shard)
     }
 
-    /// Clears what the last split moved, from where it was. With the shard's lock held; also after an owner of the lock died.
+    /// Clears what the last split moved, from where it was. With the shard's lock held; also after an owner
+    /// of the lock died.
     func removeMoved(_ shard: Int) {
         let rows = header.rows(of: shard)
         guard rows > 1 else { return }

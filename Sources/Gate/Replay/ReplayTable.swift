@@ -2,12 +2,13 @@ import CountersignWire
 import Glibc
 import Synchronization
 
-/// The table itself: a header, then rows of 64 buckets, one for each shard, of sixteen records each. A record is two words:
-/// the fingerprint, and the creation time with the rest of the fingerprint.
+/// The table itself: a header, then rows of 64 buckets, one for each shard, of sixteen records each. A record
+/// is two words: the fingerprint, and the creation time with the rest of the fingerprint.
 ///
-/// It grows by linear hashing: each shard has a number of rows of its own, and growing by one row splits one bucket of that
-/// shard in two. So a lock is held for one bucket, and the state is one number a shard, in the header, which a process that
-/// is killed leaves valid. Not safe by itself; ``ReplayFile`` holds a shard's lock around each call.
+/// It grows by linear hashing: each shard has a number of rows of its own, and growing by one row splits one
+/// bucket of that shard in two. So a lock is held for one bucket, and the state is one number a shard, in the
+/// header, which a process that is killed leaves valid. Not safe by itself; ``ReplayFile`` holds a shard's
+/// lock around each call.
 final class ReplayTable: @unchecked Sendable {
     enum Outcome: Equatable {
         case inserted
@@ -42,7 +43,8 @@ final class ReplayTable: @unchecked Sendable {
 
     static func fileBytes(rows: Int) -> Int { ReplayHeader.bytes + rows * rowBytes }
 
-    /// A new file with no entries: the blocks are reserved, so that a full disk is an error here and not a signal later.
+    /// A new file with no entries: the blocks are reserved, so that a full disk is an error here and not a
+    /// signal later.
     static func create(at path: String, rows: Int, growingTo most: Int) throws(Fault) -> ReplayTable {
         let mapping = try Mapping(
             creating: path, bytes: fileBytes(rows: rows), growingTo: fileBytes(rows: max(rows, most)))
@@ -57,7 +59,7 @@ final class ReplayTable: @unchecked Sendable {
         var free = -1
         for way in 0..<ReplayTable.ways {
             let word = bucket[way * 2 + 1]
-            if isDead(word, oldest) {
+            if isDead(word, before: oldest) {
                 if free < 0 { free = way }
             } else if bucket[way * 2] == fingerprint.place, UInt32(truncatingIfNeeded: word) == fingerprint.tail {
                 return .present
@@ -84,7 +86,7 @@ final class ReplayTable: @unchecked Sendable {
         let (bucket, _, _) = bucket(of: fingerprint)
         for way in 0..<ReplayTable.ways {
             let word = bucket[way * 2 + 1]
-            if !isDead(word, oldest), bucket[way * 2] == fingerprint.place,
+            if !isDead(word, before: oldest), bucket[way * 2] == fingerprint.place,
                 UInt32(truncatingIfNeeded: word) == fingerprint.tail
             {
                 return true
@@ -93,7 +95,7 @@ final class ReplayTable: @unchecked Sendable {
         return false
     }
 
-    /// When the newest entry was created, whole Unix seconds; 0 where there is none. Entries of a refused interval do not
+    /// When the newest entry was created, whole Unix seconds; 0 in an empty table. Entries of a refused interval do not
     /// count.
     var newest: Int64 {
         var newest: UInt64 = 0
@@ -116,7 +118,7 @@ final class ReplayTable: @unchecked Sendable {
         var live = 0
         for row in 0..<rows {
             let bucket = bucket(row: row, shard: shard)
-            for way in 0..<ReplayTable.ways where !isDead(bucket[way * 2 + 1], oldest) { live += 1 }
+            for way in 0..<ReplayTable.ways where !isDead(bucket[way * 2 + 1], before: oldest) { live += 1 }
         }
         return (live, rows)
     }
@@ -131,7 +133,7 @@ final class ReplayTable: @unchecked Sendable {
         return (bucket(row: row, shard: fingerprint.shard), row, rows)
     }
 
-    private func isDead(_ word: UInt64, _ oldest: Int64) -> Bool { Int64(word >> 32) < oldest || word >> 32 == 0 }
+    private func isDead(_ word: UInt64, before oldest: Int64) -> Bool { Int64(word >> 32) < oldest || word >> 32 == 0 }
 
     func synchroniseHeader() throws(Fault) { try mapping.synchronise(bytes: ReplayHeader.bytes) }
 }

@@ -38,7 +38,7 @@ package final class ShardLocks: @unchecked Sendable {
     package func with<Result>(_ shard: Int, repair: (Int) -> Void, _ body: () -> Result) -> Result {
         let mutex = mutex(shard)
         let code = pthread_mutex_lock(mutex)
-        if code != 0 { takeOver(mutex, code) { repair(shard) } }
+        if code != 0 { takeOver(mutex, after: code) { repair(shard) } }
         defer { pthread_mutex_unlock(mutex) }
         return body()
     }
@@ -52,14 +52,14 @@ package final class ShardLocks: @unchecked Sendable {
     func withAll(repair: (Int) -> Void, _ body: () -> Void) {
         for shard in 0..<ShardLocks.count {
             let code = pthread_mutex_lock(mutex(shard))
-            if code != 0 { takeOver(mutex(shard), code) { repair(shard) } }
+            if code != 0 { takeOver(mutex(shard), after: code) { repair(shard) } }
         }
         defer { for shard in 0..<ShardLocks.count { pthread_mutex_unlock(mutex(shard)) } }
         body()
     }
 
     @inline(never)
-    private func takeOver(_ mutex: UnsafeMutablePointer<pthread_mutex_t>, _ code: Int32, _ repair: () -> Void) {
+    private func takeOver(_ mutex: UnsafeMutablePointer<pthread_mutex_t>, after code: Int32, repair: () -> Void) {
         // Anything else means that the lock's memory is damaged. To go on without it could admit a replay.
         guard code == EOWNERDEAD else {
             fatalError("a shared lock is damaged: \(code)")  // lint: no input reaches it

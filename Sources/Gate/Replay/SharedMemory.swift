@@ -2,8 +2,8 @@ import CLinux
 import CountersignWire
 import Glibc
 
-/// Memory of zeros that another process can map too, once it has been passed the descriptor. Safe to share: it is mapped once
-/// and for life; what lies in it has locks of its own.
+/// Memory of zeros that another process can map too, once it has been passed the descriptor. Safe to share:
+/// it is mapped once and for life; what lies in it has locks of its own.
 package final class SharedMemory: @unchecked Sendable {
     package let start: UnsafeMutableRawPointer
     /// Nil where the kernel makes no such descriptors: then the memory is this process's alone.
@@ -29,7 +29,7 @@ package final class SharedMemory: @unchecked Sendable {
         }
         guard let start = mmap(nil, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor.number, 0),
             start != MAP_FAILED
-        else { throw Fault.system("map the memory that was handed over", errno) }
+        else { throw Fault.system("map the memory that was handed over", code: errno) }
         self.start = start
         self.bytes = bytes
         self.descriptor = descriptor

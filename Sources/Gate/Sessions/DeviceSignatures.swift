@@ -51,8 +51,9 @@ struct DeviceSignatures: Sendable {
 }
 
 extension Policy.RouteSet {
-    /// Whether a rule that asks for more is meant for this request. A backend may know one route by several spellings, in
-    /// letters of another case for example, and none of them may slip by: the path is read as the most forgiving of them does.
+    /// Whether a rule that asks for more is meant for this request. A backend may know one route by several
+    /// spellings, in letters of another case for example, and none of them may slip by: the path is read as
+    /// the most forgiving of them does.
     fileprivate func asks(_ request: Request) -> Bool {
         guard case .under(let routes) = self else { return true }
         guard !routes.isEmpty else { return false }

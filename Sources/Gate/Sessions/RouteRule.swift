@@ -6,8 +6,8 @@ extension Policy {
         anonymous.isByRoute || deviceSigned.isByRoute
     }
 
-    /// Refuses a path that a backend could take for another route than we do, where that makes a difference. Rules are applied to
-    /// the target's raw bytes, which are what is forwarded.
+    /// Refuses a path that a backend could take for another route than we do, where that makes a difference.
+    /// Rules are applied to the target's raw bytes, which are what is forwarded.
     func checkPath(of request: Request) throws(Refusal) {
         guard hasRouteRules else { return }
         if let ambiguity = LoosePath.ambiguity(of: request.head.span.extracting(request.path.range)) {

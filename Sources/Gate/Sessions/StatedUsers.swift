@@ -66,8 +66,8 @@ struct StatedUsers {
         return user == .exact
     }
 
-    /// How the name is read as `userId`, and as `token` where that is asked. A form may have as many names as bytes, so most
-    /// are told by their length, and those without escapes are not copied.
+    /// How the name is read as `userId`, and as `token` where that is asked. A form may have as many names as
+    /// bytes, so most are told by their length, and those without escapes are not copied.
     private static func readings(
         of raw: Span<UInt8>, asTokenToo: Bool
     ) -> (user: ParameterName.Reading, token: ParameterName.Reading) {

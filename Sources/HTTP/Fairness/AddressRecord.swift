@@ -9,8 +9,9 @@ package enum AddressBudget: CaseIterable, Sendable {
     /// Signatures of RSA and ECDSA keys that did not hold.
     case publicKeyFailure
 
-    /// How many at once, and how many more each second. Thousands of callers may share a carrier's address, so these bound
-    /// what an address costs (at most about 1 % of a core each), and not what one caller may do.
+    /// How many at once, and how many more each second. Thousands of callers may share a carrier's address,
+    /// so these bound what an address costs (at most about 1 % of a core each), and not what one caller may
+    /// do.
     var tokens: (most: UInt32, perSecond: UInt32) {
         switch self {
         case .signedRefusal: (most: 1_000, perSecond: 400)
@@ -62,7 +63,8 @@ package final class AddressRecord: Sendable {
     }
 }
 
-/// So many at once, and so many more each second. The second of the last change and the tokens left share one atomic word.
+/// So many at once, and so many more each second. The second of the last change and the tokens left share one
+/// atomic word.
 private struct TokenBucket: ~Copyable, Sendable {
     private let state: Atomic<UInt64>
     private let most: UInt32

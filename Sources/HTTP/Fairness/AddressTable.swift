@@ -2,9 +2,9 @@ import Synchronization
 
 /// The records of the addresses that call, one object each, shared by all loops.
 ///
-/// A connection looks its address up once and keeps the reference. The table remembers a bounded number: what nothing uses
-/// goes when there are too many, records with full budgets first. Records in use stay; there are no more of them than
-/// connections and exchanges.
+/// A connection looks its address up once and keeps the reference. The table remembers a bounded number: what
+/// nothing uses goes when there are too many, records with full budgets first. Records in use stay; there are
+/// no more of them than connections and exchanges.
 package final class AddressTable: Sendable {
     private let shards: [RecordShard<NetworkAddress, AddressRecord>]
 
@@ -109,8 +109,8 @@ private final class RecordShard<Key: Hashable & Sendable, Record: Counted>: @unc
         }
     }
 
-    /// Drops the unused records that are rested, then others that are unused, until a quarter is free. The cost of a sweep is
-    /// spread over the insertions that made it necessary, also where nothing may go.
+    /// Drops the unused records that are rested, then others that are unused, until a quarter is free. The
+    /// cost of a sweep is spread over the insertions that made it necessary, also where nothing may go.
     private func sweep(_ isRested: (Record) -> Bool, _ forget: (Record) -> Void) {
         let enough = most - max(1, most / 4)
         for mustBeRested in [true, false] {

@@ -1,7 +1,8 @@
 /// Whether the other side takes an answer at the least rate that it must, averaged over a window.
 ///
-/// Counts only while bytes wait to be taken. What has been taken is what was written less what the socket still holds, so a
-/// large socket buffer does not look like a fast client. A stream whose source is silent writes nothing and loses nothing.
+/// Counts only while bytes wait to be taken. What has been taken is what was written less what the socket
+/// still holds, so a large socket buffer does not look like a fast client. A stream whose source is silent
+/// writes nothing and loses nothing.
 struct AnswerPace {
     /// Bytes a second.
     private let rate: Int

@@ -3,11 +3,13 @@ import Synchronization
 /// What a connection's latest request has proved. Where connections are short, those that proved less give way first.
 enum ConnectionStanding: Sendable, CaseIterable { case unproven, release, session }
 
-/// What the listeners of one port share: how many connections are open over all loops, whose they are, and which give way.
+/// What the listeners of one port share: how many connections are open over all loops, whose they are, and
+/// which give way.
 package final class ConnectionRegistry: Sendable {
     enum Admission { case within, over, farOver }
 
-    /// Connections over the limit that are let in, until others have given way or to be told; beyond them there is only closing.
+    /// Connections over the limit that are let in, until others have given way or to be told; beyond them
+    /// there is only closing.
     package static func reserve(for limit: Int) -> Int { min(64, max(4, limit / 8)) }
 
     private let count = Atomic<Int>(0)
@@ -48,8 +50,9 @@ package final class ConnectionRegistry: Sendable {
     /// Whether idle connections may be found that give way; not where none was a moment ago.
     func mayMakeRoom(now: Int64) -> Bool { now > failed.load(ordering: .relaxed) + 1 }
 
-    /// Ends idle connections so that new ones find room: of all loops, those that proved less first. Returns at once; the loops
-    /// end their own connections, one loop after the other. One search runs at a time, and ends several connections.
+    /// Ends idle connections so that new ones find room: of all loops, those that proved less first. Returns
+    /// at once; the loops end their own connections, one loop after the other. One search runs at a time, and
+    /// ends several connections.
     func makeRoom(limit: Int) {
         guard !isMakingRoom.exchange(true, ordering: .acquiring) else { return }
         let steps = listeners.withValue { listeners in
@@ -64,7 +67,8 @@ package final class ConnectionRegistry: Sendable {
         let standing: ConnectionStanding
     }
 
-    /// Of strangers some more are ended than are needed now, so that not every new connection causes a search; of others none.
+    /// Of strangers some more are ended than are needed now, so that not every new connection causes a
+    /// search; of others none.
     private func advance(_ steps: ArraySlice<Step>, excess: Int, spare: Int, found: Int) {
         let wanted = steps.first?.standing == .unproven ? excess + spare : excess
         guard let step = steps.first, found < wanted else {

@@ -30,7 +30,7 @@ final class HeldBytes: Sendable {
             case .session: limits.accountHeldBytes
             }
         guard booking.usage.reserve(count, of: booking.counter, limit: own) else { return false }
-        guard addInAll(count, booking.standing, limits: limits) else {
+        guard addInAll(count, of: booking.standing, limits: limits) else {
             booking.usage.count(-count, of: booking.counter)
             return false
         }
@@ -53,7 +53,7 @@ final class HeldBytes: Sendable {
     /// All bytes that are held.
     var current: Int { unproven.load(ordering: .relaxed) + proven.load(ordering: .relaxed) }
 
-    private func addInAll(_ count: Int, _ standing: ConnectionStanding, limits: Limits) -> Bool {
+    private func addInAll(_ count: Int, of standing: ConnectionStanding, limits: Limits) -> Bool {
         switch standing {
         case .unproven: return HeldBytes.reserve(count, of: unproven, limit: limits.unprovenBytes)
         case .session: return HeldBytes.reserve(count, of: proven, limit: limits.heldBytes)

@@ -50,9 +50,9 @@ final class TurnShare {
 
 /// Divides a loop's time among the addresses that want it. Confined to the loop.
 ///
-/// In each turn every address may use a first allowance at once. What wants more waits here, and is resumed address by
-/// address, for a bounded part of each turn; then the loop polls again. A caller who has just become readable is so always
-/// served ahead of those who have had much.
+/// In each turn every address may use a first allowance at once. What wants more waits here, and is resumed
+/// address by address, for a bounded part of each turn; then the loop polls again. A caller who has just
+/// become readable is so always served ahead of those who have had much.
 final class TurnSchedule {
     /// Nanoseconds that an address may use in a turn without waiting.
     static let firstAllowance: Int64 = 2_000_000

@@ -34,7 +34,7 @@ struct BodyReader {
         return false
     }
 
-    /// Leaves out a body that has arrived whole, so that the connection can go on although nobody has read it.
+    /// Leaves out a body that has arrived whole, so that the connection can go on although the handler has not read it.
     mutating func skip(in buffer: Buffer) {
         guard case .sized(let remaining) = state, remaining <= buffer.count else { return }
         buffer.take(remaining)

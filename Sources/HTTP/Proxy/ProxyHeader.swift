@@ -1,10 +1,10 @@
 import CountersignWire
 
-/// What a proxy in front says about a connection before its first byte: the PROXY protocol, version 1 (a line of text) and
-/// version 2 (binary). Source: HAProxy, doc/proxy-protocol.txt, §2.
+/// What a proxy in front says about a connection before its first byte: the PROXY protocol, version 1 (a line
+/// of text) and version 2 (binary). Source: HAProxy, doc/proxy-protocol.txt, §2.
 package struct ProxyHeader: Sendable, Equatable {
-    /// Where the client called the proxy from; nil where the proxy speaks for itself (LOCAL, a health check) or does not know
-    /// (UNKNOWN, UNSPEC).
+    /// Where the client called the proxy from; nil where the proxy speaks for itself (LOCAL, a health check)
+    /// or does not know (UNKNOWN, UNSPEC).
     package var client: NetworkAddress?
     package var port: UInt16 = 0
 }

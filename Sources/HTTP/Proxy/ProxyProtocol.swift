@@ -3,9 +3,10 @@ import Glibc
 
 /// Whether connections begin with a PROXY header.
 public enum ProxyProtocol: String, Sendable {
-    /// None does; one that comes is no request.
+    /// No connection does; a PROXY header is refused as a malformed request.
     case off
-    /// Those of trusted proxies must. Everybody else's must not: whoever could send one could choose an address.
+    /// Connections of trusted proxies must. All others must not: a client that could send a header could
+    /// choose its address.
     case require
 }
 

@@ -43,17 +43,17 @@ package final class TLSContext: @unchecked Sendable {
                 throw HTTPFault("\(path): not a PEM file of authorities' certificates (\(TLSContext.lastError()))")
             }
         }
-        if let identity { try use(identity.certificate, identity.key) }
+        if let identity { try use(certificate: identity.certificate, key: identity.key) }
     }
 
     private init(listening context: OpaquePointer, _ certificate: String, _ key: String) throws(HTTPFault) {
         pointer = context
         SSL_CTX_set_options(pointer, TLSContext.serverOptions)
         cs_ssl_ctx_limit_rekeying(pointer)
-        try use(certificate, key)
+        try use(certificate: certificate, key: key)
     }
 
-    private func use(_ certificate: String, _ key: String) throws(HTTPFault) {
+    private func use(certificate: String, key: String) throws(HTTPFault) {
         guard SSL_CTX_use_certificate_chain_file(pointer, certificate) == 1 else {
             throw HTTPFault("\(certificate): not a PEM certificate chain (\(TLSContext.lastError()))")
         }

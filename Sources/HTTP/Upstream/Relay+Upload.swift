@@ -1,8 +1,8 @@
 import CountersignWire
 
-/// A request that the upstream does not take at once: a body that streams, or a held one that fills the socket. The answer
-/// is awaited meanwhile, because an upstream may answer before it has read everything, and stop reading.
-/// Source: RFC 9112 §9.5.
+/// A request that the upstream does not take at once: a body that streams, or a held one that fills the
+/// socket. The answer is awaited meanwhile, because an upstream may answer before it has read everything, and
+/// stop reading. Source: RFC 9112 §9.5.
 extension Relay {
     /// Sends `unsent`, then what is left of the body, and receives the answer at the same time.
     func runUploading(on stream: Stream, _ input: Buffer) async throws(Failure) {
@@ -60,8 +60,8 @@ extension Relay {
         }
     }
 
-    /// Always one piece behind, so that the inspector has seen all of the body before the upstream has. A refusal closes
-    /// the upstream's connection before the body was complete.
+    /// Always one piece behind, so that the inspector has seen all of the body before the upstream has. A
+    /// refusal closes the upstream's connection before the body was complete.
     private func streamBody(to stream: Stream) async throws {
         var held = pool.loop.buffers.take()
         var next = pool.loop.buffers.take()

@@ -36,11 +36,11 @@ final class Relay: @unchecked Sendable {
         self.forwarding = forwarding
     }
 
-    /// Whether the same request may be sent once more, on another connection. Either the upstream cannot have read a byte
-    /// of it; or it is safe (RFC 9110 §9.2.1) and no byte came back.
+    /// Whether the same request may be sent once more, on another connection. Either the upstream cannot have
+    /// read a byte of it; or it is safe (RFC 9110 §9.2.1) and no byte came back.
     ///
-    /// A PUT or DELETE is not repeated, although RFC 9110 §9.2.2 would allow it: another request may have come in between,
-    /// whose effect the second copy would undo.
+    /// A PUT or DELETE is not repeated, although RFC 9110 §9.2.2 would allow it: another request may have
+    /// come in between, whose effect the second copy would undo.
     func maySendAgain(after failure: Failure) -> Bool {
         guard case .upstream(let reason) = failure else { return false }
         if hasSentNothing { return true }

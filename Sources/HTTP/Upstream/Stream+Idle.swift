@@ -3,12 +3,12 @@ import Glibc
 
 /// What the upstream pool asks of a connection that no request uses.
 extension Stream {
-    /// Whether OpenSSL holds input that nobody has read: records that came in the same segment as the answer. False
+    /// Whether OpenSSL holds unread input: records that came in the same segment as the answer. False
     /// without TLS. No system call.
     var hasBufferedInput: Bool { ssl.map { SSL_has_pending($0) == 1 } ?? false }
 
-    /// Whether a request may go out on this connection: the peer has neither closed it nor sent anything that no request
-    /// asked for. The socket, OpenSSL's read buffer and its decrypted data are all empty.
+    /// Whether a request may go out on this connection: the peer has neither closed it nor sent anything that
+    /// no request asked for. The socket, OpenSSL's read buffer and its decrypted data are all empty.
     ///
     /// One system call, `recv(MSG_PEEK)`, plain and under TLS. Where it finds bytes under TLS, OpenSSL reads them:
     /// messages after the handshake (NewSessionTicket, KeyUpdate) are consumed, and application data makes the

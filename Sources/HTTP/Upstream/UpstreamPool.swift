@@ -21,8 +21,8 @@ package struct UpstreamLimits: Sendable, Equatable {
 
 /// A loop's connections to the upstream. Confined to that loop.
 ///
-/// A request takes an idle connection, the most recently used one first; else it opens one; else, at the limit, it waits
-/// for the next that becomes free. While requests wait, no connection is idle.
+/// A request takes an idle connection, the most recently used one first; else it opens one; else, at the
+/// limit, it waits for the next that becomes free. While requests wait, no connection is idle.
 package final class UpstreamPool: @unchecked Sendable {
     private static let mostIdle = 256
     private static let idleSeconds: Int64 = 55
@@ -120,7 +120,7 @@ package final class UpstreamPool: @unchecked Sendable {
     /// After an answer that ended where it should, with nothing of it left unread.
     func giveBack(_ connection: UpstreamConnection) {
         let stream = connection.stream
-        // What OpenSSL read behind the answer is either a message of TLS's own or nobody's answer.
+        // What OpenSSL read behind the answer is either a message of TLS itself or an answer to no request.
         guard !stream.isClosed, connection.generation == generation, !stream.hasBufferedInput || stream.isQuiet()
         else { return close(connection) }
         var connection = connection

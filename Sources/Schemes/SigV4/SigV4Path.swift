@@ -2,7 +2,7 @@ import CountersignWire
 
 /// The path's line of a canonical request.
 enum SigV4Path {
-    /// As many segments as a path may have that is written anew: this happens before anybody has proved who he is.
+    /// As many segments as a path may have that is written anew: this happens before the caller has proved anything.
     static let mostSegments = 4_096
 
     /// Whether the standard spelling of some *other* path that can be sent might read like this one. It has unreserved

@@ -75,7 +75,7 @@ extension AccountServices {
             case .allowed(let receipt) = limits.start(.deviceProof, from: call.address, at: call.now * 1000)
         else { return .stranger(call.address) }
         guard try await holds(signature, for: time, of: start, receipt, at: call.now),
-            await takeOnce(start, time, of: try call.release(), at: call.now)
+            await takeOnce(start, signedAt: time, of: try call.release(), at: call.now)
         else { return .stranger(call.address) }
         refund(receipt, at: call.now)
         return .knownDevice(start.binding.device.id)
@@ -98,7 +98,9 @@ extension AccountServices {
     }
 
     /// Whether this proof comes for the first time.
-    private func takeOnce(_ start: LoginStart, _ time: Int64, of release: ReleaseKey, at now: Int64) async -> Bool {
+    private func takeOnce(
+        _ start: LoginStart, signedAt time: Int64, of release: ReleaseKey, at now: Int64
+    ) async -> Bool {
         let entry = ReplayEntry(
             keyID: release.id, scheme: .messageSignatures, replayKey: start.replayKey(for: time), created: time,
             now: now)

@@ -15,8 +15,8 @@ final class LimitKeeper: @unchecked Sendable {
     /// Touched by who starts and stops the server alone.
     private var ticker: Ticker?
 
-    /// Takes up what the last process left, or shares what a running one has. Where that is damaged it starts anew and says so: to refuse all logins for it
-    /// would make a torn write an outage.
+    /// Takes up what the last process left, or shares what a running one has. Where that is damaged it starts
+    /// anew and says so: to refuse all logins for it would make a torn write an outage.
     init(
         _ folder: DataFolder, _ rules: LoginLimits.Rules, sharing descriptor: FileDescriptor?, pending: PendingLogins,
         log: EventLog?, clock: any TimeSource

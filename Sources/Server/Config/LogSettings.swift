@@ -5,7 +5,8 @@ extension Setting {
     static let logSampling: [Setting] = [
         number(
             "log-sample", \.logSampling.burst, in: 0...1_000_000,
-            "lines of each cause and address in ten seconds, for callers who have proved nothing; the rest is counted. 0: every line"
+            "lines of each cause and address in ten seconds, for callers who have proved nothing; "
+                + "the rest is counted. 0: every line"
         ),
         number(
             "log-sample-seconds", \.logSampling.window, in: 1...3600,

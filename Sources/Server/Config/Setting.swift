@@ -184,7 +184,8 @@ extension Setting {
             show: { .string($0.headRules.underscoreFields.rawValue) }),
         Setting(
             "allow-methods", "METHOD,…",
-            "methods beside those of upper-case letters, such as M-SEARCH; TRACE only where it is named (default: none)",
+            "methods beside those of upper-case letters, such as M-SEARCH; "
+                + "TRACE only where it is named (default: none)",
             expected: "method names of up to 32 characters, several joined by commas; not CONNECT",
             set: { configuration, text in
                 let names = text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
@@ -278,7 +279,8 @@ extension Setting {
         number(
             "limit-account-requests", \.limits.accountRequests, in: 1...1_000_000, "requests in flight of one account"),
         number(
-            "limit-keepalive-requests", \.limits.keepAliveRequests, in: 1...1_000_000_000, "requests on one connection"),
+            "limit-keepalive-requests", \.limits.keepAliveRequests, in: 1...1_000_000_000,
+            "requests on one connection"),
         number(
             "limit-answer-rate", \.limits.answerRate, in: 1...(1 << 30),
             "bytes a second that a client must take of an answer that waits for it"),

@@ -4,10 +4,11 @@ import CountersignGate
 import CountersignWire
 import Glibc
 
-/// One end of a connection to the control socket of a data folder, over which commands and a successor speak with the running
-/// server. Messages are packets of ASCII text, each with at most one descriptor.
+/// One end of a connection to the control socket of a data folder, over which commands and a successor speak
+/// with the running server. Messages are packets of ASCII text, each with at most one descriptor.
 ///
-/// The socket is a file of mode 0600 in a folder of mode 0700: whoever can open it could as well read the master key.
+/// The socket is a file of mode 0600 in a folder of mode 0700: a process that can open it could as well read
+/// the master key.
 final class ControlConnection: @unchecked Sendable {
     enum Received {
         case message(String, FileDescriptor?)
@@ -30,18 +31,18 @@ final class ControlConnection: @unchecked Sendable {
         switch code {
         case 0: return
         case ENOENT, ECONNREFUSED: return nil
-        default: throw Fault.system("the server's control socket", code)
+        default: throw Fault.system("the server's control socket", code: code)
         }
     }
 
-    func send(_ message: String, _ descriptor: FileDescriptor? = nil) throws(Fault) {
+    func send(_ message: String, with descriptor: FileDescriptor? = nil) throws(Fault) {
         let bytes = Array(message.utf8.prefix(ControlConnection.mostBytes))
         while true {
             let sent = bytes.withUnsafeBytes {
                 cs_send_with_descriptor(socket.number, $0.baseAddress, $0.count, descriptor?.number ?? -1)
             }
             if sent < 0, errno == EINTR { continue }
-            guard sent == bytes.count else { throw Fault.system("the control socket", errno) }
+            guard sent == bytes.count else { throw Fault.system("the control socket", code: errno) }
             return
         }
     }
@@ -52,7 +53,7 @@ final class ControlConnection: @unchecked Sendable {
         let ready = poll(&item, 1, Int32(clamping: milliseconds))
         guard ready > 0 else {
             if ready == 0 || errno == EINTR { return .nothing }
-            throw Fault.system("the control socket", errno)
+            throw Fault.system("the control socket", code: errno)
         }
         var bytes = [UInt8](repeating: 0, count: ControlConnection.mostBytes)
         var descriptor: Int32 = -1
@@ -62,7 +63,7 @@ final class ControlConnection: @unchecked Sendable {
         let passed = descriptor >= 0 ? FileDescriptor(owning: descriptor) : nil
         // The other side's death with something unread is an end, too.
         if count == 0 || count < 0 && errno == ECONNRESET { return .end }
-        guard count > 0 else { throw Fault.system("the control socket", errno) }
+        guard count > 0 else { throw Fault.system("the control socket", code: errno) }
         return .message(String(decoding: bytes[..<count], as: UTF8.self), passed)
     }
 
@@ -83,11 +84,11 @@ enum ControlSocket {
     static func make() throws(Fault) -> FileDescriptor {
         let closesOnExec: Int32 = 0o2000000
         let number = socket(AF_UNIX, Int32(SOCK_SEQPACKET.rawValue) | closesOnExec, 0)
-        guard number >= 0 else { throw Fault.system("a control socket", errno) }
+        guard number >= 0 else { throw Fault.system("a control socket", code: errno) }
         return FileDescriptor(owning: number)
     }
 
-    /// Listens under the name, in the place of whoever did before.
+    /// Listens under the name, in the place of a process that did before.
     static func listen(in folder: DataFolder) throws(Fault) -> FileDescriptor {
         let socket = try make()
         let draft = "\(name).new"
@@ -98,17 +99,17 @@ enum ControlSocket {
         }
         guard code == 0, chmod(folder.file(draft), 0o600) == 0, Glibc.listen(socket.number, 16) == 0,
             rename(folder.file(draft), folder.file(name)) == 0
-        else { throw Fault.system(folder.file(name), code == 0 ? errno : code) }
+        else { throw Fault.system(folder.file(name), code: code == 0 ? errno : code) }
         return socket
     }
 
-    /// A socket's address holds 107 bytes of path, and a data folder may have a longer one: so it goes by the folder's own
-    /// descriptor.
+    /// A socket's address holds 107 bytes of path, and a data folder may have a longer one: so it goes by the
+    /// folder's own descriptor.
     static func withAddress(
         _ name: String, in folder: DataFolder, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Void
     ) throws(Fault) {
         let number = open(folder.path, O_DIRECTORY | O_RDONLY | O_CLOEXEC)
-        guard number >= 0 else { throw Fault.system(folder.path, errno) }
+        guard number >= 0 else { throw Fault.system(folder.path, code: errno) }
         let opened = FileDescriptor(owning: number)
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)

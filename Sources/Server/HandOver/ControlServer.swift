@@ -4,8 +4,8 @@ import CountersignWire
 import Glibc
 import Synchronization
 
-/// Answers at the control socket, on a thread of its own: hands over to a successor, starts one, and tells who serves. One
-/// conversation at a time.
+/// Answers at the control socket, on a thread of its own: hands over to a successor, starts one, and tells
+/// who serves. One conversation at a time.
 ///
 /// Safe to share: `isStopping` is an atomic; all else is touched by the thread alone once it runs.
 final class ControlServer: @unchecked Sendable {
@@ -35,8 +35,8 @@ final class ControlServer: @unchecked Sendable {
     private var successor: pid_t?
     private var thread: pthread_t?
 
-    /// Listens in the place of whoever did before.
-    init(_ folder: DataFolder, _ handOver: HandOver, _ operations: Operations) throws(Fault) {
+    /// Listens in the place of a process that did before.
+    init(in folder: DataFolder, handOver: HandOver, operations: Operations) throws(Fault) {
         (self.folder, self.handOver, self.operations) = (folder, handOver, operations)
         socket = try ControlSocket.listen(in: folder)
     }
@@ -90,7 +90,7 @@ final class ControlServer: @unchecked Sendable {
         handOver.begin()
         defer { handOver.end() }
         do throws(Fault) {
-            for offer in try operations.offers() { try connection.send(offer.name, offer.descriptor) }
+            for offer in try operations.offers() { try connection.send(offer.name, with: offer.descriptor) }
             try connection.send("end")
         } catch {
             try? connection.send("failed \(error.message)")
@@ -192,7 +192,7 @@ enum ControlThread {
             }, body.toOpaque())
         guard failure == 0 else {
             body.release()
-            throw Fault.system("cannot start a thread", failure)
+            throw Fault.system("cannot start a thread", code: failure)
         }
         return thread
     }

@@ -1,8 +1,8 @@
 import CountersignHTTP
 import Synchronization
 
-/// Whether another process judges requests of the same deployment beside this one: a predecessor that finishes what it has, or
-/// a successor that has taken over.
+/// Whether another process judges requests of the same deployment beside this one: a predecessor that
+/// finishes what it has, or a successor that has taken over.
 ///
 /// Safe to share: atomics, and a value under its lock.
 final class HandOver: Sendable {

@@ -3,8 +3,8 @@ import CountersignGate
 import CountersignWire
 import Glibc
 
-/// What a server takes over from the one that runs: its listening sockets, the replay file with its locks, and the limits on
-/// logins. Source: docs/decisions/0034-restart.md.
+/// What a server takes over from the one that runs: its listening sockets, the replay file with its locks,
+/// and the limits on logins. Source: docs/decisions/0034-restart.md.
 final class Inheritance {
     /// Listening sockets, by the purpose that their setting has.
     var listeners: [FileDescriptor] = []
@@ -17,7 +17,8 @@ final class Inheritance {
 
     private init(_ connection: ControlConnection) { self.connection = connection }
 
-    /// Asks the server that runs on this folder; nil where none does, or where it ends before it has handed anything over.
+    /// Asks the server that runs on this folder; nil where none does, or where it ends before it has handed
+    /// anything over.
     static func ask(_ folder: DataFolder, log: EventLog?) throws(Fault) -> Inheritance? {
         // A server that is itself being taken over says so, and soon is not any more.
         for _ in 0..<patience / 100 {
@@ -60,8 +61,8 @@ final class Inheritance {
         }
     }
 
-    /// Tells the other server that this one accepts connections, and waits until that does not any more. Where it has ended
-    /// meanwhile, so much the better.
+    /// Tells the other server that this one accepts connections, and waits until that does not any more.
+    /// Where it has ended meanwhile, so much the better.
     func confirm() {
         guard (try? connection.send("accepting")) != nil else { return }
         _ = try? connection.receive(within: 10_000)

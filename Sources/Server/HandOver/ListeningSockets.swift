@@ -3,8 +3,8 @@ import CountersignHTTP
 import CountersignWire
 import Glibc
 
-/// The sockets that a server listens on: opened, or taken over from its predecessor. Another process that has them keeps them open
-/// when this one closes them. Safe to share: values under their locks.
+/// The sockets that a server listens on: opened, or taken over from its predecessor. Another process that has
+/// them keeps them open when this one closes them. Safe to share: values under their locks.
 final class ListeningSockets: Sendable {
     private let clients: Locked<[FileDescriptor]>
     private let administration: Locked<[FileDescriptor]>
@@ -17,8 +17,9 @@ final class ListeningSockets: Sendable {
     var listeners: [FileDescriptor] { clients.withValue { $0 } }
     var adminListeners: [FileDescriptor] { administration.withValue { $0 } }
 
-    /// At least so many for clients, and their port. What was taken over is kept where it is for this address, and all of it: a
-    /// socket that nobody accepted from would keep its share of the connections waiting.
+    /// At least so many for clients, and their port. What was taken over is kept where it is for this
+    /// address, and all of it: a socket from which no worker accepted would keep its share of the connections
+    /// waiting.
     func open(_ address: HostPort, atLeast count: Int) throws -> (sockets: [FileDescriptor], port: Int) {
         let opened = try ListeningSockets.opened(address, listeners, atLeast: count)
         clients.withValue { $0 = opened }
@@ -56,7 +57,7 @@ extension FileDescriptor {
     /// One of its own for who closes it. Source: fcntl(2), F_DUPFD_CLOEXEC.
     func copy() throws(Fault) -> Int32 {
         let copy = fcntl(number, F_DUPFD_CLOEXEC, 3)
-        guard copy >= 0 else { throw Fault.system("a listening socket", errno) }
+        guard copy >= 0 else { throw Fault.system("a listening socket", code: errno) }
         return copy
     }
 }

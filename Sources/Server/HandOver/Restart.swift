@@ -19,7 +19,7 @@ package struct Restart {
             throw Fault(.failed, answer.hasPrefix("failed ") ? String(answer.dropFirst(7)) : answer)
         }
         for _ in 0..<Restart.patience {
-            // While the two hand over, nobody answers here.
+            // During the hand-over neither process answers here.
             if let answer = try? ask("who"), answer == "serving \(successor)" { return Int(successor) }
             guard kill(successor, 0) == 0 else {
                 throw Fault(.failed, "the new process ended before it served; the old one goes on. Its log says why")

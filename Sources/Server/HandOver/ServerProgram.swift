@@ -25,7 +25,7 @@ enum ServerProgram {
         defer { for pointer in pointers { free(pointer) } }
         var child: pid_t = 0
         let code = posix_spawn(&child, path, nil, nil, pointers, environ)
-        guard code == 0 else { throw Fault.system(path, code) }
+        guard code == 0 else { throw Fault.system(path, code: code) }
         return child
     }
 }

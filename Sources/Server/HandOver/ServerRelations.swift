@@ -5,8 +5,8 @@ import CountersignWire
 import Glibc
 import Synchronization
 
-/// What a server has to do with the one before it and the one after it. Confined to the main thread, but for what it gives to the
-/// threads that it starts.
+/// What a server has to do with the one before it and the one after it. Confined to the main thread, but for
+/// what it gives to the threads that it starts.
 final class ServerRelations {
     /// Seconds for which a server that has handed over stays at least, so that it can take back.
     private static let leastSeconds: Int64 = 5
@@ -42,7 +42,7 @@ final class ServerRelations {
     func begin(in folder: DataFolder, after inheritance: Inheritance?) throws(Fault) {
         inheritance?.confirm()
         do throws(Fault) {
-            let control = try ControlServer(folder, handOver, operations())
+            let control = try ControlServer(in: folder, handOver: handOver, operations: operations())
             try control.start()
             self.control = control
         } catch {
@@ -51,7 +51,7 @@ final class ServerRelations {
         }
         guard let inheritance else { return }
         predecessor = inheritance.connection
-        try watch.start(inheritance.connection, handOver)
+        try watch.start(inheritance.connection, handOver: handOver)
     }
 
     /// Whether the main thread has no more to wait for.
@@ -71,8 +71,8 @@ final class ServerRelations {
             && now - began >= ServerRelations.leastSeconds
     }
 
-    /// The process was told to end: a predecessor that still answers must not serve again in its place. One that has handed over
-    /// does nothing but end anyway; told twice, it does not wait for requests in flight.
+    /// The process was told to end: a predecessor that still answers must not serve again in its place. One
+    /// that has handed over does nothing but end anyway; told twice, it does not wait for requests in flight.
     func endInOrder() {
         isEnding = !handOver.hasHandedOver || wasToldToEnd
         wasToldToEnd = true
@@ -121,13 +121,13 @@ private final class PredecessorWatch: @unchecked Sendable {
     private let isStopping = Atomic(false)
     private var thread: pthread_t?
 
-    func start(_ predecessor: ControlConnection, _ handOver: HandOver) throws(Fault) {
+    func start(_ predecessor: ControlConnection, handOver: HandOver) throws(Fault) {
         thread = try ControlThread.start { [self] in
             while !isStopping.load(ordering: .acquiring) {
                 handOver.tick()
                 if case .end = (try? predecessor.receive(within: 100)) ?? .end { break }
             }
-            // Whatever it was at is over: it is in the store, or nobody will know.
+            // Its requests are over: their results are in the store, or are lost.
             handOver.end()
         }
     }

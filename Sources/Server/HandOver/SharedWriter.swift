@@ -1,8 +1,8 @@
 import CountersignAuthority
 import CountersignWire
 
-/// A store's writer that tells another process of each change while there is one that serves the same deployment, before
-/// whoever asked for the change hears of it.
+/// A store's writer that tells another process of each change while there is one that serves the same
+/// deployment, before the change is confirmed to its caller.
 struct SharedWriter: StoreWriter {
     let writer: any StoreWriter
     let generation: Generation

@@ -26,9 +26,9 @@ enum LegacyPath: Sendable, Equatable {
         guard LoosePath.isWorthReading(path) else { return nil }
         if let called = all.first(where: { $0.matches(request) }) { return .called(called) }
         // Behind the script may be more, which it is told as its PATH_INFO.
-        let segments = LoosePath(path).segments
-        guard segments.count >= 2, segments[0].elementsEqual("login".utf8) else { return nil }
-        return Script.allCases.first { segments[1].elementsEqual($0.rawValue.utf8) }.map { .meant($0) }
+        let loose = LoosePath(path)
+        guard loose.count >= 2, loose[0].elementsEqual("login".utf8) else { return nil }
+        return Script.allCases.first { loose[1].elementsEqual($0.rawValue.utf8) }.map { .meant($0) }
     }
 
     private static let all: [LegacyPath] = [.login(.query), .login(.form), .login(.minute), .token]

@@ -23,8 +23,8 @@ final class LegacyRoutes: Sendable {
     /// A login is a few parameters, and comes from anybody.
     static let mostBodyBytes = 64 << 10
 
-    /// Whether the request may be for one of these: then its body, if it is small, is read before anything is judged. Most
-    /// are told by their path, and where no app has these routes, none is.
+    /// Whether the request may be for one of these: then its body, if it is small, is read before anything is
+    /// judged. Most are told by their path, and where no app has these routes, none is.
     func mayBeCalled(by request: Request) throws(Refusal) -> Bool {
         guard LegacyPath.reading(of: request) != nil else { return false }
         do throws(Fault) {
@@ -34,8 +34,9 @@ final class LegacyRoutes: Sendable {
         }
     }
 
-    /// What is called, by what was found of who calls. Nil where the call is the backend's: another path, an app without these routes, or nobody's. Refuses what is no call of
-    /// ours, and could be one of the backend's own login, where guesses are neither judged nor counted.
+    /// The route that the request calls, given the judgement of its caller. Nil where the call is the
+    /// backend's: another path, an app without these routes, or no app at all. Refuses a call that is not one
+    /// of ours and could reach the backend's own login, where guesses are neither judged nor counted.
     func find(_ request: Request, _ judgement: Judgement) throws(Refusal) -> Found? {
         guard let reading = LegacyPath.reading(of: request) else { return nil }
         let isSigned = judgement.isSigned

@@ -9,8 +9,8 @@ final class Tally: @unchecked Sendable {
     private let meter: Meter
     private var cells: [KeyID: MeterCells] = [:]
     private let unknown: MeterCells
-    /// The release that was counted last. A loop mostly meets the same few, and a comparison of references is cheaper than a
-    /// look-up by key id.
+    /// The release that was counted last. A loop mostly meets the same few, and a comparison of references is
+    /// cheaper than a look-up by key id.
     private var latest: (release: ReleaseKey, cells: MeterCells)?
 
     init(_ meter: Meter) {

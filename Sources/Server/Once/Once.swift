@@ -62,8 +62,8 @@ final class Once: Sendable {
         }
     }
 
-    /// Leaves ``running`` unless the request is ours. Nil where it may run in another process, which serves beside this one
-    /// during a restart: then it is to be called again.
+    /// Leaves ``running`` unless the request is ours. Nil where it may run in another process, which serves
+    /// beside this one during a restart: then it is to be called again.
     private nonisolated(nonsending) func mark(
         _ request: IdempotentRequest, waitingUntil: Int64
     ) async throws(Refusal) -> Beginning? {

@@ -1,7 +1,7 @@
 import CountersignWire
 
-/// The fields by which proxies tell a backend who calls and what was asked, so that no caller may say them to it: they are
-/// removed from every request, signed or not. Source: docs/protocol.md, "To the upstream".
+/// The fields by which proxies tell a backend who calls and what was asked, so that no caller may say them to
+/// it: they are removed from every request, signed or not. Source: docs/protocol.md, "To the upstream".
 struct CallerFields: Sendable {
     /// Lower-case names that a setting lets through all the same.
     private let kept: Set<String>
@@ -21,8 +21,9 @@ struct CallerFields: Sendable {
         "countersign-client", "x-forwarded-for", "x-forwarded-proto", "x-forwarded-host", "forwarded",
     ]
 
-    /// Whether a backend, or a framework in it, may take a field of that name for a proxy's word. Backends write `_` for every
-    /// byte that is no letter or digit, so one stands for all here, too. `name` is in lower case.
+    /// Whether a backend, or a framework in it, may take a field of that name for a proxy's word. Backends
+    /// write `_` for every byte that is no letter or digit, so one stands for all here, too. `name` is in
+    /// lower case.
     static func tells(_ name: Span<UInt8>) -> Bool {
         switch name.count {
         case 0: return false

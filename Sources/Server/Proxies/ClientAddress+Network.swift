@@ -7,8 +7,8 @@ extension ClientAddress {
 }
 
 extension NetworkAddress {
-    /// An address as the engine and some proxies write it: `192.0.2.1:50000`, `[2001:db8::1]:50000`; or without a port. A link-local
-    /// address may bear its interface, which says nothing about whose it is.
+    /// An address as the engine and some proxies write it: `192.0.2.1:50000`, `[2001:db8::1]:50000`; or
+    /// without a port. A link-local address may bear its interface, which does not identify the client.
     init?(withPort text: some StringProtocol) {
         let host: Substring
         if text.hasPrefix("["), let end = text.lastIndex(of: "]") {

@@ -43,7 +43,7 @@ struct TrustedProxies: Sendable {
         return text.matchesWithoutCase("http") ? .plain : request.transport
     }
 
-    /// The client that a trusted proxy names; nil where `peer` is none of them.
+    /// The client that a trusted proxy names; nil where `peer` is not a trusted proxy.
     func claimed(by request: Request, from peer: String) -> NetworkAddress? {
         isTrusted(peer: peer) ? client(of: request, from: peer) : nil
     }
