@@ -101,6 +101,13 @@ final class Stream: @unchecked Sendable {
         return isWaiting
     }
 
+    /// Whether a task waits for the other side to send, or to take what was sent.
+    var awaitsInput: Bool { reader != nil }
+    var awaitsOutput: Bool { writer != nil }
+
+    /// Bytes that the socket holds because the other side has not taken them yet.
+    var unsentBytes: Int { isClosed ? 0 : Int(cs_unsent_bytes(descriptor)) }
+
     // MARK: Turns
 
     /// Counts the stream's work to another address from now on.

@@ -25,6 +25,7 @@ public enum Server {
         let deployment = try configuration.openDeployment(absence: .makesOne, environment: environment)
         defer { deployment.store.close() }
         let log = try EventLog(configuration.log, sampling: configuration.logSampling)
+        if let warning = deployment.folder.closeToOthers() { Service.warn(warning, about: "data", in: log) }
         let handOver = HandOver()
         var inheritance: Inheritance?
         if case .takingOver = start { inheritance = try Inheritance.ask(deployment.folder, log: log) }

@@ -38,7 +38,7 @@ final class Service: @unchecked Sendable {
             upstreams: configuration.upstream == nil ? 0 : configuration.upstreamSettings.limits.connections,
             workers: count)
         configuration.limits.connections = plan.connections
-        if let warning = plan.warning { Service.warn(warning, in: log) }
+        if let warning = plan.warning { Service.warn(warning, about: "limits", in: log) }
         self.configuration = configuration
         self.log = log
         self.sockets = sockets
@@ -169,8 +169,8 @@ final class Service: @unchecked Sendable {
     }
 
     /// An operator must see it, also where the log goes to a file.
-    private static func warn(_ text: String, in log: EventLog?) {
-        log?.note("limits", text)
+    static func warn(_ text: String, about subject: String, in log: EventLog?) {
+        log?.note(subject, text)
         let line = Array("countersign: \(text)\n".utf8)
         _ = write(STDERR_FILENO, line, line.count)
     }

@@ -54,6 +54,8 @@
     /// Whether a backend may take the body for a form, by any Content-Type there is: what follows the media type does not
     /// matter, and backends that look for its end stop at a comma, too.
     package private(set) var hasFormType = false
+    /// The fields that `Connection` takes off at this hop: bit i for `fields[i]`. Set where a head is read.
+    package var endingHere: UInt128 = 0
     package var framing = Framing.none
     package var transport = Transport.tls
     /// 0 for HTTP/1.0, 1 for HTTP/1.1.

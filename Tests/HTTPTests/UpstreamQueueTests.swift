@@ -21,6 +21,15 @@ import Testing
         #expect(drained(queue) == ["a1", "b1", "c1", "a2", "b2", "a3"])
     }
 
+    @Test func whoHoldsLeastComesFirst() {
+        var queue = FairQueue<String, String>(limit: 10)
+        for element in ["a1", "b1", "c1", "b2"] { _ = queue.append(element, of: String(element.prefix(1))) }
+        let held = ["a": 5, "b": 2, "c": 2]
+        let order = (0..<4).compactMap { _ in queue.popFirst { held[$0, default: 0] } }
+        #expect(order == ["b1", "c1", "b2", "a1"])
+        #expect(queue.isEmpty)
+    }
+
     @Test func aFullQueueIsSharedAndNotFirstCome() {
         var queue = FairQueue<String, String>(limit: 4)
         for element in ["a1", "a2", "a3", "a4"] { #expect(queue.append(element, of: "a") == nil) }
@@ -54,6 +63,36 @@ import Testing
             #expect(parts.map(\.connections).reduce(0, +) == whole && parts.map(\.waiting).reduce(0, +) == whole)
             #expect(parts.allSatisfy { $0.connections >= 1 })
         }
+    }
+}
+
+/// What is held counts to the caller and to the networks around it, of which there may be more shares.
+@Suite struct UpstreamPartyTests {
+    @Test func networksCountWhatTheirAddressesHold() throws {
+        let table = UpstreamPartyTable()
+        func party(_ text: String) throws -> UpstreamParty {
+            table.acquire(.address(try #require(NetworkAddress(text: text)).subscriber))
+        }
+        let homes = try ["2001:db8:0:1::1", "2001:db8:0:2::1", "2001:db8:0:3::1"].map(party)
+        for home in homes { home.count(2) }
+        // Two for each, six for the /56, which has two shares.
+        #expect(homes[0].load == 3 && homes[0].exceeds(2) && !homes[0].exceeds(3))
+        let elsewhere = try party("2001:db8:0:100::1")
+        #expect(elsewhere.load == 1 && !elsewhere.exceeds(2))
+        homes[1].countEnding(2)
+        #expect(!homes[0].exceeds(2))
+        #expect(try party("192.0.2.1").load == 0)
+    }
+
+    @Test func aPartyIsOneObjectForAsLongAsItIsUsed() {
+        let table = UpstreamPartyTable()
+        let party = table.acquire(.account(7))
+        #expect(table.acquire(.account(7)) === party)
+        party.release()
+        #expect(table.acquire(.account(7)) === party)
+        party.release()
+        party.release()
+        #expect(table.acquire(.account(7)) !== party)
     }
 }
 

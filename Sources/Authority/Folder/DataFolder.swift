@@ -29,6 +29,26 @@ package struct DataFolder: Sendable, Equatable {
         }
     }
 
+    /// Takes every right from the owner's group and from others, as for a folder that was made beforehand.
+    /// Answers one sentence where that is not for us to do: another user owns the folder, or it is one that
+    /// all users share (`/tmp`).
+    package func closeToOthers() -> String? {
+        var status = stat()
+        guard stat(path, &status) == 0, status.st_mode & 0o077 != 0 else { return nil }
+        let reason: String
+        if status.st_uid != geteuid() {
+            reason = "it belongs to user \(status.st_uid), and this process runs as user \(geteuid())"
+        } else if status.st_mode & S_ISVTX != 0 {
+            reason = "it is a folder that users share"
+        } else if chmod(path, 0o700) == 0 {
+            return nil
+        } else {
+            reason = String(cString: strerror(errno))
+        }
+        let mode = String(status.st_mode & 0o7777, radix: 8)
+        return "\(path): the data folder has mode \(mode) and should have 700, which was not set: \(reason)"
+    }
+
     package func file(_ name: String) -> String { "\(path)/\(name)" }
 
     package var database: String { file("countersign.db") }

@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 // Declared under _GNU_SOURCE only.
 int memfd_create(const char *name, unsigned int flags);
@@ -28,7 +29,9 @@ static inline ssize_t cs_send_with_descriptor(int socket, const void *bytes, siz
     return sendmsg(socket, &message, MSG_NOSIGNAL);
 }
 
-// Receives bytes, and the descriptor that came with them: -1 where there was none.
+// Receives bytes, and the descriptor that came with them: -1 where there was none. Where there were several,
+// all that the kernel has installed are closed; a control buffer for one has room for two, because of its
+// alignment.
 static inline ssize_t cs_receive_with_descriptor(int socket, void *bytes, size_t count, int *descriptor) {
     union { struct cmsghdr header; char space[CMSG_SPACE(sizeof(int))]; } control;
     struct iovec part = {.iov_base = bytes, .iov_len = count};
@@ -37,9 +40,20 @@ static inline ssize_t cs_receive_with_descriptor(int socket, void *bytes, size_t
     *descriptor = -1;
     ssize_t received = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
     if (received < 0) return received;
-    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-    if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS
-        && header->cmsg_len == CMSG_LEN(sizeof(int)))
-        memcpy(descriptor, CMSG_DATA(header), sizeof *descriptor);
+    int installed = 0;
+    for (struct cmsghdr *header = CMSG_FIRSTHDR(&message); header; header = CMSG_NXTHDR(&message, header)) {
+        if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
+        size_t passed = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        for (size_t index = 0; index < passed; index++) {
+            int number;
+            memcpy(&number, CMSG_DATA(header) + index * sizeof number, sizeof number);
+            if (installed++ == 0) *descriptor = number;
+            else close(number);
+        }
+    }
+    if (*descriptor >= 0 && (installed > 1 || message.msg_flags & MSG_CTRUNC)) {
+        close(*descriptor);
+        *descriptor = -1;
+    }
     return received;
 }

@@ -31,9 +31,10 @@ extension Connection {
             case 204, 304: .bodyless
             default: isHEAD ? .bodylessOfLength(answer.body.count) : .length(answer.body.count)
             }
-        begin(status: answer.status, framing) {
+        let hasBegun = begin(status: answer.status, framing) {
             for field in answer.fields { $0.appendField(field.name, field.value) }
         }
+        guard hasBegun else { return self.answer = .aborted }
         do throws(Stream.Failure) {
             if case .sized = self.answer { try await write(answer.body) }
             try await finishAnswer()
@@ -44,7 +45,12 @@ extension Connection {
 
     /// Puts the head into the output, to leave with what follows. `fields` adds all but framing and connection.
     /// An answer has a `Date` of ours unless `hasDate` says that its fields bring one. Source: RFC 9110 §6.6.1.
-    func begin(status: Int, _ framing: AnswerFraming, hasDate: Bool = false, fields: (Buffer) -> Void) {
+    ///
+    /// False where the head does not fit the output: then no answer has begun, and nothing of this one is
+    /// sent. A cut head would let the client take the body for header lines.
+    func begin(
+        status: Int, _ framing: AnswerFraming, hasDate: Bool = false, fields: (Buffer) -> Void
+    ) -> Bool {
         let output = takeOutput()
         answeredStatus = status
         output.append("HTTP/1.1 ")
@@ -74,6 +80,12 @@ extension Connection {
         closesAfterAnswer = !keepsAlive
         if closesAfterAnswer { output.append("Connection: close\r\n") }
         output.append("\r\n")
+        guard output.isTruncated else { return true }
+        output.clear()
+        answer = .none
+        answeredStatus = nil
+        closesAfterAnswer = false
+        return false
     }
 
     func write(_ bytes: [UInt8]) async throws(Stream.Failure) {

@@ -38,6 +38,8 @@ final class Connection: Exchange, @unchecked Sendable {
     var answeredBytes = 0
 
     var attachment: AnyObject?
+    /// Whom the upstream connections of its requests count to.
+    var upstreamParty: UpstreamParty?
     /// Whom the connection and its present exchange count to.
     private(set) var usage: ConnectionUsage
     /// On the loop's clock: since when it has waited for the client, and from when on it takes no further request.
@@ -108,6 +110,8 @@ final class Connection: Exchange, @unchecked Sendable {
     private func end() {
         letGo()
         usage.end()
+        upstreamParty?.release()
+        upstreamParty = nil
         if let input { loop.buffers.put(input) }
         if let output { loop.buffers.put(output) }
         (input, output) = (nil, nil)
@@ -280,6 +284,21 @@ final class Connection: Exchange, @unchecked Sendable {
         }
     }
 
+    /// Reads as much of the body as fits `target`, or all of it. Its bytes count as those of a held body do.
+    func readFirstPart(into target: Buffer) async throws(Refusal) {
+        while !target.isFull {
+            let count = try await readBody(into: target)
+            guard count > 0 else { return }
+            try hold(count)
+        }
+    }
+
+    private func hold(_ count: Int) throws(Refusal) {
+        guard !usage.hold(count) else { return }
+        listener.registry.counters.add(.refusedBody)
+        throw Refusal(.unavailable, "too many bodies are being held", retryAfter: 1)
+    }
+
     /// Waits for bytes behind those that were taken from the input; no second buffer is held meanwhile.
     private func waitForBody() async throws(Refusal) {
         let buffer = takeInput()
@@ -329,10 +348,7 @@ final class Connection: Exchange, @unchecked Sendable {
         guard request.body.count + piece.count <= limit else {
             throw Refusal(.tooLarge, "a body without a length is limited to \(limit) bytes")
         }
-        guard piece.isEmpty || usage.hold(piece.count) else {
-            listener.registry.counters.add(.refusedBody)
-            throw Refusal(.unavailable, "too many bodies are being held", retryAfter: 1)
-        }
+        if !piece.isEmpty { try hold(piece.count) }
         request.body.append(contentsOf: piece.filled.assumingMemoryBound(to: UInt8.self))
     }
 

@@ -11,12 +11,6 @@ package struct HeadParser {
         package var expectsContinue: Bool
     }
 
-    /// What `Connection` must not name: it would take away, on the last hop and unsigned, what the request means.
-    /// Source: RFC 9110 §7.6.1.
-    private static var endToEnd: [StaticString] {
-        ["host", "content-type", "content-digest", "content-length", "idempotency-key", "authorization", "cookie"]
-    }
-
     private let limits: Limits
     private let rules: HeadRules
     private let transport: Request.Transport?
@@ -203,6 +197,10 @@ package struct HeadParser {
     }
 
     private func interpret(_ request: inout Request, length: Int) throws(Refusal) -> Parsed {
+        if request.names.contains(.connection) {
+            let named = try HopByHop.named(in: request.fields, of: request.head.span)
+            request.endingHere = named
+        }
         let control = try control(of: request)
         guard let host = control.host else { throw Refusal(.malformed, "there is no Host field") }
         guard
@@ -256,10 +254,7 @@ package struct HeadParser {
                 guard !hasType else { throw Refusal(.malformed, "there are two Content-Type fields") }
                 hasType = true
             case .connection:
-                if FieldLines.hasMember("close", in: value, of: bytes) { control.keepsAlive = false }
-                for name in HeadParser.endToEnd where FieldLines.hasMember(name, in: value, of: bytes) {
-                    throw Refusal(.malformed, "the Connection field names \(name), which is not for one hop alone")
-                }
+                if try HeadParser.announcesClose(value, of: bytes) { control.keepsAlive = false }
             case .expect:
                 guard !hasExpectation, FieldLines.equals(bytes, value, "100-continue") else {
                     throw Refusal(.malformed, "the Expect field is not 100-continue, once")
@@ -270,5 +265,34 @@ package struct HeadParser {
             }
         }
         return control
+    }
+
+    /// Whether a `Connection` field says `close`. It must not name fields that give the request its meaning:
+    /// whoever stands in between can write it, because it cannot be signed. Source: RFC 9110 §7.6.1.
+    private static func announcesClose(_ value: Slice, of bytes: Span<UInt8>) throws(Refusal) -> Bool {
+        var announcesClose = false
+        var rest = value
+        while let member = FieldLines.nextMember(of: &rest, in: bytes) {
+            func equals(_ text: StaticString) -> Bool { FieldLines.equals(bytes, member, text) }
+            let isEndToEnd =
+                switch member.count {
+                case 4: equals("host")
+                case 6: equals("cookie")
+                case 12: equals("content-type")
+                case 13: equals("authorization")
+                case 14: equals("content-digest") || equals("content-length")
+                case 15: equals("idempotency-key")
+                default: false
+                }
+            guard !isEndToEnd else {
+                let name = bytes.extracting(member.range).withUnsafeBytes {
+                    String(decoding: $0, as: UTF8.self)
+                }
+                throw Refusal(
+                    .malformed, "the Connection field names \(name), which is not for one hop alone")
+            }
+            if equals("close") { announcesClose = true }
+        }
+        return announcesClose
     }
 }

@@ -41,6 +41,7 @@ extension Request {
         query = nil
         authority = .empty
         framing = .none
+        endingHere = 0
         isBodyWhole = true
         minorVersion = 1
     }

@@ -19,6 +19,8 @@ struct UpstreamResponse {
     var declaredLength: Int?
     /// False for an answer to HEAD, 204 and 304.
     var hasBody = true
+    /// The fields that `Connection` takes off at this hop: bit i for `fields[i]`.
+    var endingHere: UInt128 = 0
 
     func matches(_ slice: Slice, _ text: StaticString) -> Bool {
         FieldLines.equals(head.span, slice, text)
@@ -39,7 +41,7 @@ struct UpstreamResponse {
 
     private var passedOn: UInt128 {
         let bytes = head.span
-        var chosen = ~HopByHop.named(in: fields, of: bytes)
+        var chosen = ~endingHere
         for index in fields.indices {
             let name = fields[index].name
             if HopByHop.isOne(name, of: bytes) || HopByHop.isOurs(name, of: bytes) { chosen &= ~(1 << UInt128(index)) }
@@ -54,6 +56,7 @@ struct ResponseParser {
     /// Leaves room in one buffer for what we add.
     private static let headBytes = 60 << 10
     private static let fieldCount = 128
+    private static var headTooLarge: Refusal { Refusal(.upstreamFailed, "its head is over 60 KiB") }
     private var scanner = FieldLines.EndScanner()
 
     /// Bytes of the head once it is all there; nil where more are needed.
@@ -61,11 +64,10 @@ struct ResponseParser {
         _ bytes: Span<UInt8>, answeringHEAD: Bool, into response: inout UpstreamResponse
     ) throws(Refusal) -> Int? {
         guard let length = try scanner.end(in: bytes) else {
-            guard bytes.count < ResponseParser.headBytes else {
-                throw Refusal(.upstreamFailed, "its head is over 60 KiB")
-            }
+            guard bytes.count <= ResponseParser.headBytes else { throw ResponseParser.headTooLarge }
             return nil
         }
+        guard length <= ResponseParser.headBytes else { throw ResponseParser.headTooLarge }
         scanner = FieldLines.EndScanner()
         response.head.removeAll(keepingCapacity: true)
         response.fields.removeAll(keepingCapacity: true)
@@ -102,6 +104,8 @@ struct ResponseParser {
         var contentLength: Int?
         var isChunked = false
         var keepsAlive = minorVersion == 1
+        let named = try HopByHop.named(in: response.fields, of: response.head.span)
+        response.endingHere = named
         for field in response.fields {
             if response.matches(field.name, "content-length") {
                 guard contentLength == nil, let length = FieldLines.decimal(response.head.span, field.value) else {

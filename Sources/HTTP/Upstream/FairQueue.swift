@@ -1,4 +1,5 @@
-/// A bounded queue that is fair between callers: first in, first out for each caller, and the callers take turns.
+/// A bounded queue that is fair between callers: first in, first out for each caller, and the callers take
+/// turns. A caller with less of what is waited for comes before those with more.
 ///
 /// Where it is full, a caller displaces the newest entry of the caller that has the most entries, if that one has more
 /// than the newcomer would have. So no caller can fill the queue against the others.
@@ -28,12 +29,18 @@ struct FairQueue<Caller: Hashable, Element> {
         return displaced
     }
 
-    /// The oldest entry of the caller whose turn it is.
-    mutating func popFirst() -> Element? {
-        guard let caller = turns.popFirst(), let element = lines[caller]?.popFirst() else { return nil }
+    /// The oldest entry of the caller with the least `load`, which is 0 or more; of equals, of the one whose
+    /// turn it is.
+    mutating func popFirst(by load: (Caller) -> Int = { _ in 0 }) -> Element? {
+        guard let caller = turns.popLeast(by: load), let element = lines[caller]?.popFirst()
+        else { return nil }
         count -= 1
         if lines[caller]?.isEmpty == false { turns.append(caller) } else { lines[caller] = nil }
         return element
+    }
+
+    func forEach(_ body: (Element) -> Void) {
+        for line in lines.values { line.forEach(body) }
     }
 
     /// Removes entries from the front of each caller's line for as long as `isOver` says so.
@@ -82,6 +89,25 @@ struct Queue<Element> {
         guard let element = first else { return nil }
         removeFirst()
         return element
+    }
+
+    /// Takes out the first of those with the least `rank`; none is below 0. Linear where no rank is 0.
+    mutating func popLeast(by rank: (Element) -> Int) -> Element? {
+        var least: (index: Int, rank: Int)?
+        for index in head..<elements.count {
+            guard let element = elements[index] else { continue }
+            let rank = rank(element)
+            if least.map({ rank < $0.rank }) ?? true { least = (index, rank) }
+            if rank == 0 { break }
+        }
+        guard let least else { return nil }
+        return least.index == head ? popFirst() : elements.remove(at: least.index)
+    }
+
+    func forEach(_ body: (Element) -> Void) {
+        for index in head..<elements.count {
+            if let element = elements[index] { body(element) }
+        }
     }
 
     mutating func removeFirst() {

@@ -7,31 +7,35 @@ extension UpstreamPool {
         guard let connection = exchange as? Connection else {
             throw Refusal(.unavailable, "this exchange cannot be forwarded")
         }
-        let caller = forwarding.caller
-        let relay = Relay(connection: connection, pool: self, forwarding: forwarding)
+        let party = party(of: connection, as: forwarding.caller)
+        let relay = Relay(connection: connection, pool: self, party: party, forwarding: forwarding)
+        defer { relay.releaseFirstPart() }
+        // A head alone is cheap: of a body that streams, the client has to send a part before it holds a
+        // connection.
+        if !connection.request.isBodyWhole { try await relay.receiveFirstPart() }
         var taken: UpstreamConnection
-        if let idle = takeIdle() {
+        if let idle = takeIdle(for: party) {
             taken = idle
         } else {
-            taken = try await takeAnother(for: caller ?? .address(connection.source.address))
+            taken = try await takeAnother(for: party)
         }
         while true {
             do throws(Relay.Failure) {
                 try await relay.run(on: taken.stream)
-                return finish(taken, isReusable: relay.isReusable)
+                return finish(taken, of: party, isReusable: relay.isReusable)
             } catch {
                 guard taken.hasServed, relay.maySendAgain(after: error) else {
-                    close(taken)
+                    close(taken, of: party)
                     throw refusal(for: error, of: relay)
                 }
                 // It died while it was idle. The request goes out on a new connection, which has not served.
-                taken = try await replace(taken)
+                taken = try await replace(taken, of: party)
             }
         }
     }
 
-    private func finish(_ connection: UpstreamConnection, isReusable: Bool) {
-        if isReusable { giveBack(connection) } else { close(connection) }
+    private func finish(_ connection: UpstreamConnection, of party: UpstreamParty, isReusable: Bool) {
+        if isReusable { giveBack(connection, of: party) } else { close(connection, of: party) }
     }
 
     private func refusal(for failure: Relay.Failure, of relay: Relay) -> Refusal {

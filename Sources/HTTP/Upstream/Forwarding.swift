@@ -31,16 +31,10 @@ package protocol BodyInspector: AnyObject {
 }
 
 extension Forwarding {
-    /// The fields that `Connection` takes off `request` at this hop: bit i for `fields[i]`. `Connection` itself cannot be
-    /// signed, so whoever stands in between can write it.
-    package static func takenOff(_ request: borrowing Request) -> UInt128 {
-        request.names.contains(.connection) ? HopByHop.named(in: request.fields, of: request.head.span) : 0
-    }
-
     /// The fields of `request` that do go on: those chosen, less what ends at this hop and what only we may say.
     package func selected(of request: borrowing Request) -> UInt128 {
         let head = request.head.span
-        var selected = fields & ~Forwarding.takenOff(request)
+        var selected = fields & ~request.endingHere
         for index in request.fields.indices {
             let name = request.fields[index].name
             if HopByHop.isOne(name, of: head) || HopByHop.isOurs(name, of: head) { selected &= ~(1 << UInt128(index)) }
@@ -101,12 +95,21 @@ enum HopByHop {
         return !ASCII.isLetter(next) && !ASCII.isDigit(next)
     }
 
-    /// The fields that a `Connection` field names: bit i for `fields[i]`. Both kinds of head hold at most 128 fields.
-    static func named(in fields: [Request.Field], of head: Span<UInt8>) -> UInt128 {
+    /// Members that the `Connection` fields of a head may have together. Each is compared with every field.
+    static let mostMembers = 64
+
+    /// The fields that `Connection` fields name: bit i for `fields[i]`. Both kinds of head hold at most 128
+    /// fields.
+    static func named(in fields: [Request.Field], of head: Span<UInt8>) throws(Refusal) -> UInt128 {
         var named: UInt128 = 0
+        var count = 0
         for field in fields where FieldLines.equals(head, field.name, "connection") {
             var rest = field.value
             while let member = FieldLines.nextMember(of: &rest, in: head) {
+                count += 1
+                guard count <= mostMembers else {
+                    throw Refusal(.malformed, "the Connection fields have more than \(mostMembers) members")
+                }
                 for index in fields.indices where FieldLines.equals(head, fields[index].name, member) {
                     named |= 1 << UInt128(index)
                 }

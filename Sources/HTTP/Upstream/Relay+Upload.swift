@@ -10,6 +10,7 @@ extension Relay {
         async let upload: Void = upload(to: stream)
         do throws(Failure) {
             try await receiveHead(from: stream, into: input)
+            try await relayAnswer(from: stream, input)
         } catch {
             // A refusal closes the connection; it is then the cause, and not the upstream.
             let refusal = uploadRefusal
@@ -18,9 +19,29 @@ extension Relay {
             if let refusal { throw .refused(refusal) }
             throw error
         }
-        await relayAnswer(from: stream, input)
         if isUploading { abandonUpload(to: stream) }
         await upload
+    }
+
+    /// Reads the beginning of a body that streams: as much as one buffer takes.
+    func receiveFirstPart() async throws(Refusal) {
+        let part = pool.loop.buffers.take()
+        firstPart = part
+        try await connection.readFirstPart(into: part)
+    }
+
+    func releaseFirstPart() {
+        guard let part = firstPart else { return }
+        firstPart = nil
+        pool.loop.buffers.put(part)
+    }
+
+    /// Ends a body on its way so that others get its connection; the upstream sees it cut off.
+    func endUpload(over stream: Stream) {
+        guard isUploading else { return }
+        uploadRefusal = Refusal(
+            .unavailable, "others waited for \(pool.target.host) while this body came slowly", retryAfter: 1)
+        stream.close()
     }
 
     private func abandonUpload(to stream: Stream) {
@@ -31,6 +52,7 @@ extension Relay {
     private func upload(to stream: Stream) async {
         defer {
             isUploading = false
+            endTransfer()
             if let unsent { pool.loop.buffers.put(unsent) }
             unsent = nil
         }
@@ -63,20 +85,25 @@ extension Relay {
     /// Always one piece behind, so that the inspector has seen all of the body before the upstream has. A
     /// refusal closes the upstream's connection before the body was complete.
     private func streamBody(to stream: Stream) async throws {
-        var held = pool.loop.buffers.take()
+        var held = firstPart ?? pool.loop.buffers.take()
+        firstPart = nil
         var next = pool.loop.buffers.take()
         defer {
             pool.loop.buffers.put(held)
             pool.loop.buffers.put(next)
         }
+        forwarding.inspector?.inspect(held.span)
+        beginTransfer(.upload, over: stream)
         while true {
             // The upstream is not to blame for the time that the client takes.
             stream.deadline = .max
             guard try await connection.readBody(into: next) > 0 else { break }
+            received += next.count
             forwarding.inspector?.inspect(next.span)
             try await send(held, to: stream)
             swap(&held, &next)
         }
+        endTransfer()
         try forwarding.inspector?.finish()
         forwarding.observer?.mayBeDone()
         try await send(held, to: stream)

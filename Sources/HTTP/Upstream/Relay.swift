@@ -13,6 +13,7 @@ final class Relay: @unchecked Sendable {
 
     let connection: Connection
     let pool: UpstreamPool
+    let party: UpstreamParty
     let forwarding: Forwarding
     private var parser = ResponseParser()
     private var hasHeard = false
@@ -21,7 +22,14 @@ final class Relay: @unchecked Sendable {
     /// The answer came to its end, and the connection may serve another request.
     private(set) var isReusable = false
 
+    /// While the client decides how long the upstream connection is held.
+    private var transfer: ClientTransfer?
+
     // Of a request that is not sent at once; see Relay+Upload.swift.
+    /// The beginning of a body that streams.
+    var firstPart: Buffer?
+    /// Bytes of a streamed body that came from the client.
+    var received = 0
     /// What the socket did not take at once.
     var unsent: Buffer?
     /// Bytes of a held body that were sent or stand in `unsent`.
@@ -30,9 +38,10 @@ final class Relay: @unchecked Sendable {
     var hasUploadFailed = false
     var uploadRefusal: Refusal?
 
-    init(connection: Connection, pool: UpstreamPool, forwarding: consuming Forwarding) {
+    init(connection: Connection, pool: UpstreamPool, party: UpstreamParty, forwarding: consuming Forwarding) {
         self.connection = connection
         self.pool = pool
+        self.party = party
         self.forwarding = forwarding
     }
 
@@ -57,7 +66,7 @@ final class Relay: @unchecked Sendable {
         defer { pool.loop.buffers.put(input) }
         if unsent == nil, connection.request.isBodyWhole {
             try await receiveHead(from: stream, into: input)
-            await relayAnswer(from: stream, input)
+            try await relayAnswer(from: stream, input)
         } else {
             try await runUploading(on: stream, input)
         }
@@ -117,10 +126,12 @@ final class Relay: @unchecked Sendable {
         }
     }
 
-    /// From here on the client has part of an answer; failures end both connections.
-    func relayAnswer(from stream: Stream, _ input: Buffer) async {
+    /// Throws where the answer's head does not fit. From there on the client has part of an answer; failures
+    /// end both connections.
+    func relayAnswer(from stream: Stream, _ input: Buffer) async throws(Failure) {
         let framing = connection.upstreamResponse.framing
-        beginAnswer(framing)
+        guard beginAnswer(framing) else { throw .malformed("its head is too large with what is added to it") }
+        defer { endTransfer() }
         if let observer = forwarding.observer {
             observer.didBegin(
                 status: connection.upstreamResponse.status, fields: connection.upstreamResponse.keptFields)
@@ -134,6 +145,9 @@ final class Relay: @unchecked Sendable {
                 let count = try body.take(from: input, into: piece)
                 if count > 0 {
                     forwarding.observer?.didRead(piece.span)
+                    if client == .listens, connection.answeredBytes > Relay.longAnswer {
+                        beginTransfer(.download, over: stream)
+                    }
                     try await pass(piece, to: &client)
                 } else if !body.isAtEnd {
                     if client == .listens { try await flush(to: &client) }
@@ -154,6 +168,23 @@ final class Relay: @unchecked Sendable {
 
     private enum Client { case listens, isGone }
 
+    /// Bytes of an answer after which the client's speed counts: less mostly fits the socket.
+    private static let longAnswer = 32 << 10
+
+    /// From now on the client decides how long the upstream connection is held.
+    func beginTransfer(_ direction: ClientTransfer.Direction, over upstream: Stream) {
+        guard transfer == nil else { return }
+        let transfer = ClientTransfer(direction, of: self, over: upstream)
+        self.transfer = transfer
+        pool.add(transfer)
+    }
+
+    func endTransfer() {
+        guard let transfer else { return }
+        pool.remove(transfer)
+        self.transfer = nil
+    }
+
     /// Empties `piece`. A client that is gone ends the answer, unless somebody else wants the rest of it.
     private func pass(_ piece: Buffer, to client: inout Client) async throws(Stream.Failure) {
         defer { piece.clear() }
@@ -163,6 +194,7 @@ final class Relay: @unchecked Sendable {
         } catch {
             guard forwarding.observer?.wantsRest == true else { throw error }
             client = .isGone
+            endTransfer()
         }
     }
 
@@ -172,6 +204,7 @@ final class Relay: @unchecked Sendable {
         } catch {
             guard forwarding.observer?.wantsRest == true else { throw error }
             client = .isGone
+            endTransfer()
         }
     }
 
@@ -179,7 +212,7 @@ final class Relay: @unchecked Sendable {
         guard forwarding.observer?.wantsRest == true else { throw .closed }
     }
 
-    private func beginAnswer(_ framing: UpstreamResponse.Framing) {
+    private func beginAnswer(_ framing: UpstreamResponse.Framing) -> Bool {
         let response = connection.upstreamResponse
         let answerFraming: AnswerFraming =
             switch framing {
@@ -190,7 +223,7 @@ final class Relay: @unchecked Sendable {
             case .length(let length): .length(length)
             case .chunked, .untilClose: .chunked
             }
-        connection.begin(status: response.status, answerFraming, hasDate: response.hasDate) { output in
+        return connection.begin(status: response.status, answerFraming, hasDate: response.hasDate) { output in
             response.writeFields(to: output)
             output.append(forwarding.addedToAnswer)
         }

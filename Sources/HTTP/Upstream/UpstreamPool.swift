@@ -22,7 +22,9 @@ package struct UpstreamLimits: Sendable, Equatable {
 /// A loop's connections to the upstream. Confined to that loop.
 ///
 /// A request takes an idle connection, the most recently used one first; else it opens one; else, at the
-/// limit, it waits for the next that becomes free. While requests wait, no connection is idle.
+/// limit, it waits for the next that becomes free. While requests wait, no connection is idle. Of those that
+/// wait, whoever holds least is served first; see ``endTransfers(now:)`` for connections that do not become
+/// free.
 package final class UpstreamPool: @unchecked Sendable {
     private static let mostIdle = 256
     private static let idleSeconds: Int64 = 55
@@ -35,7 +37,10 @@ package final class UpstreamPool: @unchecked Sendable {
     private var idle: [(connection: UpstreamConnection, until: Int64)] = []
     /// Connections that are open or opening, the idle ones included.
     private var open = 0
-    private var waiting: FairQueue<UpstreamCaller, Waiter>
+    private var waiting: FairQueue<UpstreamParty, Waiter>
+    private let parties = UpstreamPartyTable()
+    /// Bodies and long answers on their way, each with its place here.
+    private var transfers: [ClientTransfer] = []
     private var generation: Int
     /// When the last answer began, on the loop's clock.
     private var lastAnswer: Int64 = 0
@@ -57,34 +62,53 @@ package final class UpstreamPool: @unchecked Sendable {
 
     // MARK: Taking a connection
 
+    /// Whom the connections of `connection`'s requests count to; looked up when that changes. `caller` is nil
+    /// for the client's address.
+    func party(of connection: Connection, as caller: UpstreamCaller?) -> UpstreamParty {
+        let caller = caller ?? .address(connection.source.address)
+        if let known = connection.upstreamParty, known.caller == caller { return known }
+        connection.upstreamParty?.release()
+        let party = parties.acquire(caller)
+        connection.upstreamParty = party
+        return party
+    }
+
     /// An idle connection on which nothing has arrived.
     ///
     /// The poller's word alone does not do: one poll reports a limited number of descriptors (libevent asks for 32 at
     /// first), and knows nothing of what came after it. So the socket itself is asked, at the last moment.
-    func takeIdle() -> UpstreamConnection? {
+    func takeIdle(for party: UpstreamParty) -> UpstreamConnection? {
         while let connection = idle.popLast()?.connection {
-            if connection.stream.isQuiet() { return connection }
-            close(connection)
+            if connection.stream.isQuiet() {
+                party.count(1)
+                return connection
+            }
+            connection.stream.close()
+            open -= 1
+            grantPlaces()
         }
         return nil
     }
 
     /// A new connection, or the next that becomes free.
-    func takeAnother(for caller: UpstreamCaller) async throws(Refusal) -> UpstreamConnection {
+    func takeAnother(for party: UpstreamParty) async throws(Refusal) -> UpstreamConnection {
         if open < limits.connections {
             open += 1
-            return try await connect()
+            party.count(1)
+            return try await connect(for: party)
         }
-        let until = loop.seconds + Int64(deadlines.upstreamConnect) + 1
+        let now = loop.seconds
+        let until = now + Int64(deadlines.upstreamConnect) + 1
         let grant = await withUnsafeContinuation { continuation in
-            let refused = waiting.append(Waiter(continuation: continuation, until: until), of: caller)
+            let waiter = Waiter(continuation: continuation, party: party, since: now, until: until)
+            let refused = waiting.append(waiter, of: party)
             refused?.continuation.resume(returning: .refused(.queueFull))
         }
         switch grant {
         case .connection(let connection):
             if connection.stream.isQuiet() { return connection }
-            return try await replace(connection)
-        case .place: return try await connect()
+            return try await replace(connection, of: party)
+        case .place: return try await connect(for: party)
         case .refused(let reason):
             let detail =
                 switch reason {
@@ -96,13 +120,15 @@ package final class UpstreamPool: @unchecked Sendable {
     }
 
     /// A new connection in the place of one that has died.
-    func replace(_ connection: UpstreamConnection) async throws(Refusal) -> UpstreamConnection {
+    func replace(
+        _ connection: UpstreamConnection, of party: UpstreamParty
+    ) async throws(Refusal) -> UpstreamConnection {
         connection.stream.close()
-        return try await connect()
+        return try await connect(for: party)
     }
 
     /// Within a place that is counted already; gives it up where no connection comes about.
-    private func connect() async throws(Refusal) -> UpstreamConnection {
+    private func connect(for party: UpstreamParty) async throws(Refusal) -> UpstreamConnection {
         do throws(Refusal) {
             let connection = try await dialer.connect()
             // The first connection under settings that were reloaded comes before the tick that would notice them.
@@ -110,6 +136,7 @@ package final class UpstreamPool: @unchecked Sendable {
             return connection
         } catch {
             open -= 1
+            party.count(-1)
             grantPlaces()
             throw error
         }
@@ -118,31 +145,43 @@ package final class UpstreamPool: @unchecked Sendable {
     // MARK: Giving it back
 
     /// After an answer that ended where it should, with nothing of it left unread.
-    func giveBack(_ connection: UpstreamConnection) {
+    func giveBack(_ connection: UpstreamConnection, of party: UpstreamParty) {
         let stream = connection.stream
         // What OpenSSL read behind the answer is either a message of TLS itself or an answer to no request.
         guard !stream.isClosed, connection.generation == generation, !stream.hasBufferedInput || stream.isQuiet()
-        else { return close(connection) }
+        else { return close(connection, of: party) }
         var connection = connection
         connection.hasServed = true
-        if let waiter = waiting.popFirst() { return waiter.continuation.resume(returning: .connection(connection)) }
-        guard idle.count < UpstreamPool.mostIdle else { return close(connection) }
+        if !waiting.isEmpty {
+            party.count(-1)
+            return grant(.connection(connection))
+        }
+        guard idle.count < UpstreamPool.mostIdle else { return close(connection, of: party) }
+        party.count(-1)
         stream.armRead()
         idle.append((connection, loop.seconds + UpstreamPool.idleSeconds))
     }
 
     /// Closes a connection that was taken.
-    func close(_ connection: UpstreamConnection) {
+    func close(_ connection: UpstreamConnection, of party: UpstreamParty) {
         connection.stream.close()
         open -= 1
+        party.count(-1)
         grantPlaces()
     }
 
     private func grantPlaces() {
-        while open < limits.connections, let waiter = waiting.popFirst() {
+        while open < limits.connections, !waiting.isEmpty {
             open += 1
-            waiter.continuation.resume(returning: .place)
+            grant(.place)
         }
+    }
+
+    /// To the first request of whoever holds least.
+    private func grant(_ grant: UpstreamGrant) {
+        guard let waiter = waiting.popFirst(by: { $0.load }) else { return }
+        waiter.party.count(1)
+        waiter.continuation.resume(returning: grant)
     }
 
     /// An answer has begun: the upstream lives.
@@ -160,6 +199,54 @@ package final class UpstreamPool: @unchecked Sendable {
         let late = waiting.removeFirst { $0.until <= now }
         for waiter in late { waiter.continuation.resume(returning: .refused(.waitedTooLong)) }
         sweep(now)
+        endTransfers(now: now)
+    }
+
+    // MARK: Connections that clients hold
+
+    func add(_ transfer: ClientTransfer) {
+        transfer.place = transfers.count
+        transfers.append(transfer)
+    }
+
+    func remove(_ transfer: ClientTransfer) {
+        guard let last = transfers.popLast(), last !== transfer else { return }
+        last.place = transfer.place
+        transfers[transfer.place] = last
+    }
+
+    /// Seconds that a request waits before a slow transfer ends for it, and before a fast one does.
+    private static let slowPatience: Int64 = 1
+    private static let fastPatience: Int64 = 3
+
+    /// Makes room for waiting requests of parties below their share, an eighth of the connections. First the
+    /// slowest transfers end: slow ones of parties that hold more than they that wait would, and others of
+    /// parties above their share. Then those that hardly move, whosever they are.
+    private func endTransfers(now: Int64) {
+        for transfer in transfers { transfer.measure() }
+        guard !waiting.isEmpty, !transfers.isEmpty else { return }
+        let share = max(1, limits.connections / 8)
+        var (wanted, urgent, leastLoad) = (0, 0, Int.max - 1)
+        waiting.forEach { waiter in
+            guard waiter.since <= now - UpstreamPool.slowPatience, !waiter.party.exceeds(share - 1)
+            else { return }
+            wanted += 1
+            leastLoad = min(leastLoad, waiter.party.load)
+            if waiter.since <= now - UpstreamPool.fastPatience { urgent += 1 }
+        }
+        guard wanted > 0 else { return }
+        let slowestFirst = transfers.filter { !$0.isEnding }.sorted { $0.rate < $1.rate }
+        for transfer in slowestFirst where wanted > 0 {
+            let fairLoad = transfer.isSlow ? leastLoad + 1 : share
+            guard transfer.isSlow || urgent > 0, transfer.party.exceeds(fairLoad) else { continue }
+            transfer.end()
+            wanted -= 1
+            urgent -= 1
+        }
+        for transfer in slowestFirst where wanted > 0 && transfer.hardlyMoves {
+            transfer.end()
+            wanted -= 1
+        }
     }
 
     private func sweep(_ now: Int64) {
@@ -181,15 +268,11 @@ package final class UpstreamPool: @unchecked Sendable {
     }
 }
 
-/// Whose turn it is where requests wait for the upstream.
-package enum UpstreamCaller: Hashable, Sendable {
-    case account(Int64)
-    case address(NetworkAddress)
-}
-
 private struct Waiter {
     let continuation: UnsafeContinuation<UpstreamGrant, Never>
+    let party: UpstreamParty
     /// On the loop's clock.
+    let since: Int64
     let until: Int64
 }
 
