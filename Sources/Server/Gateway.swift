@@ -51,8 +51,9 @@ final class Gateway: Handler, @unchecked Sendable {
     func handle(_ exchange: any Exchange) async {
         // One copy for all; with the body, once that has come.
         var request = exchange.request
-        if proxies.areNamed, let client = proxies.claimed(by: request, from: exchange.peer) {
-            exchange.attribute(to: client)
+        if proxies.areNamed, let client = proxies.client(of: request, from: exchange.peer) {
+            exchange.attribute(to: client.address ?? .unknown)
+            exchange.attachment = client
         }
         var event = RequestEvent(id: EventID(&events))
         let judgement = gate.begin()
@@ -73,6 +74,8 @@ final class Gateway: Handler, @unchecked Sendable {
     }
 
     func refuse(_ refusal: Refusal, _ exchange: any Exchange) async {
+        // What a proxy said of the request before is not true of this one.
+        exchange.attachment = nil
         var event = RequestEvent(id: EventID(&events))
         event.refusal = refusal
         let judgement = gate.begin()
@@ -210,8 +213,10 @@ final class Gateway: Handler, @unchecked Sendable {
 
     // MARK: Where from
 
+    /// What was found at the beginning of the exchange, where a trusted proxy names the client.
     private func client(of exchange: any Exchange) -> NetworkAddress? {
-        proxies.client(of: exchange.request, from: exchange.peer)
+        if proxies.areNamed, let client = exchange.attachment as? ProxiedClient { return client.address }
+        return NetworkAddress(withPort: exchange.peer)
     }
 
     /// Four bytes or eight, and none where that cannot be told.
@@ -330,8 +335,8 @@ final class Gateway: Handler, @unchecked Sendable {
         guard let log else { return }
         guard event.isProven || log.admits(event.subject(of: exchange), now: exchange.loop.seconds) else { return }
         line = event.line(
-            for: exchange, from: proxies.named(in: exchange.request, by: exchange.peer), clock: &logClock, reusing: line
-        )
+            for: exchange, from: proxies.areNamed ? (exchange.attachment as? ProxiedClient)?.text : nil,
+            clock: &logClock, reusing: line)
         log.write(line, event.refusal == nil ? .soon : .now)
     }
 }
