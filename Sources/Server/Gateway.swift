@@ -256,7 +256,9 @@ final class Gateway: Handler, @unchecked Sendable {
                 return try await send(exchange, request, from: caller, judgement, event, nil)
             }
         #endif
-        if let keyed = try KeyedRequest.read(request, from: caller, at: clock.now) {
+        let keyed = try KeyedRequest.read(
+            request, from: caller, calling: { ClientAddress(client(of: exchange)) }, at: clock.now)
+        if let keyed {
             return try await passOnce(keyed, exchange, request, from: caller, judgement, event)
         }
         try await send(exchange, request, from: caller, judgement, event, nil)
