@@ -14,6 +14,9 @@ final class Gateway: Handler, @unchecked Sendable {
         case upstream(UpstreamPool)
     }
 
+    /// Of the loop's time, for the search of a mistake. A common one is found in less than 1 ms.
+    private static let explanationNanoseconds: Int64 = 5_000_000
+
     private let gate: Gate
     private let signing: AnswerSigning
     private let backend: Backend
@@ -306,13 +309,30 @@ final class Gateway: Handler, @unchecked Sendable {
         if judgement.failedVerification, !exchange.source.take(.failedVerification, now: exchange.loop.seconds) {
             exchange.closeAfterAnswer()
         }
-        let explanation = isRequest ? await gate.explanation(of: refusal, for: request, judgement) : nil
+        let disclosure = isRequest ? await disclosure(of: refusal, to: exchange, after: judgement) : .code
         let plain = RefusalAnswer.make(
-            refusal, dialect: judgement.dialect, explanation, event: event.id, now: clock.now
+            refusal, dialect: judgement.dialect, disclosure, event: event.id, now: clock.now
         ).telling(event.caller)
         guard judgement.isOfMessageSignatures else { return await exchange.respond(plain) }
         let answer = AnswerSigning.asking(plain, for: refusal, of: request, judgement, event.id)
         await exchange.respond(signed(answer, to: exchange, judgement))
+    }
+
+    /// What the caller is told beyond the code. Explanations are made on the loop, for anybody who names the
+    /// release, so each has a bound and all of an address have a budget.
+    private func disclosure(
+        of refusal: Refusal, to exchange: any Exchange, after judgement: Judgement
+    ) async -> RefusalAnswer.Disclosure {
+        let request = exchange.request
+        guard let release = await gate.releaseToExplain(for: request, judgement) else { return .code }
+        guard exchange.source.take(.explanation, now: exchange.loop.seconds) else {
+            // Of a key id that only looks like one of ours nothing is said, as below.
+            return refusal.code == .unknownKey ? .code : .overBudget
+        }
+        let explanation = await gate.explanation(
+            of: refusal, for: request, judgement, naming: release,
+            within: .atMost(Gateway.explanationNanoseconds))
+        return explanation.map { .explanation($0) } ?? .code
     }
 
     /// Signed where the caller speaks message-signatures: other schemes have no place for it. What callers who have proved
