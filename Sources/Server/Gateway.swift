@@ -14,6 +14,9 @@ final class Gateway: Handler, @unchecked Sendable {
         case upstream(UpstreamPool)
     }
 
+    /// Of the loop's time, for the search of a mistake. A common one is found in less than 1 ms.
+    private static let explanationNanoseconds: Int64 = 5_000_000
+
     private let gate: Gate
     private let signing: AnswerSigning
     private let backend: Backend
@@ -51,8 +54,9 @@ final class Gateway: Handler, @unchecked Sendable {
     func handle(_ exchange: any Exchange) async {
         // One copy for all; with the body, once that has come.
         var request = exchange.request
-        if proxies.areNamed, let client = proxies.claimed(by: request, from: exchange.peer) {
-            exchange.attribute(to: client)
+        if proxies.areNamed, let client = proxies.client(of: request, from: exchange.peer) {
+            exchange.attribute(to: client.address ?? .unknown)
+            exchange.attachment = client
         }
         var event = RequestEvent(id: EventID(&events))
         let judgement = gate.begin()
@@ -73,6 +77,8 @@ final class Gateway: Handler, @unchecked Sendable {
     }
 
     func refuse(_ refusal: Refusal, _ exchange: any Exchange) async {
+        // What a proxy said of the request before is not true of this one.
+        exchange.attachment = nil
         var event = RequestEvent(id: EventID(&events))
         event.refusal = refusal
         let judgement = gate.begin()
@@ -210,8 +216,10 @@ final class Gateway: Handler, @unchecked Sendable {
 
     // MARK: Where from
 
+    /// What was found at the beginning of the exchange, where a trusted proxy names the client.
     private func client(of exchange: any Exchange) -> NetworkAddress? {
-        proxies.client(of: exchange.request, from: exchange.peer)
+        if proxies.areNamed, let client = exchange.attachment as? ProxiedClient { return client.address }
+        return NetworkAddress(withPort: exchange.peer)
     }
 
     /// Four bytes or eight, and none where that cannot be told.
@@ -251,7 +259,9 @@ final class Gateway: Handler, @unchecked Sendable {
                 return try await send(exchange, request, from: caller, judgement, event, nil)
             }
         #endif
-        if let keyed = try KeyedRequest.read(request, from: caller, at: clock.now) {
+        let keyed = try KeyedRequest.read(
+            request, from: caller, calling: { ClientAddress(client(of: exchange)) }, at: clock.now)
+        if let keyed {
             return try await passOnce(keyed, exchange, request, from: caller, judgement, event)
         }
         try await send(exchange, request, from: caller, judgement, event, nil)
@@ -299,13 +309,30 @@ final class Gateway: Handler, @unchecked Sendable {
         if judgement.failedVerification, !exchange.source.take(.failedVerification, now: exchange.loop.seconds) {
             exchange.closeAfterAnswer()
         }
-        let explanation = isRequest ? await gate.explanation(of: refusal, for: request, judgement) : nil
+        let disclosure = isRequest ? await disclosure(of: refusal, to: exchange, after: judgement) : .code
         let plain = RefusalAnswer.make(
-            refusal, dialect: judgement.dialect, explanation, event: event.id, now: clock.now
+            refusal, dialect: judgement.dialect, disclosure, event: event.id, now: clock.now
         ).telling(event.caller)
         guard judgement.isOfMessageSignatures else { return await exchange.respond(plain) }
         let answer = AnswerSigning.asking(plain, for: refusal, of: request, judgement, event.id)
         await exchange.respond(signed(answer, to: exchange, judgement))
+    }
+
+    /// What the caller is told beyond the code. Explanations are made on the loop, for anybody who names the
+    /// release, so each has a bound and all of an address have a budget.
+    private func disclosure(
+        of refusal: Refusal, to exchange: any Exchange, after judgement: Judgement
+    ) async -> RefusalAnswer.Disclosure {
+        let request = exchange.request
+        guard let release = await gate.releaseToExplain(for: request, judgement) else { return .code }
+        guard exchange.source.take(.explanation, now: exchange.loop.seconds) else {
+            // Of a key id that only looks like one of ours nothing is said, as below.
+            return refusal.code == .unknownKey ? .code : .overBudget
+        }
+        let explanation = await gate.explanation(
+            of: refusal, for: request, judgement, naming: release,
+            within: .atMost(Gateway.explanationNanoseconds))
+        return explanation.map { .explanation($0) } ?? .code
     }
 
     /// Signed where the caller speaks message-signatures: other schemes have no place for it. What callers who have proved
@@ -330,8 +357,8 @@ final class Gateway: Handler, @unchecked Sendable {
         guard let log else { return }
         guard event.isProven || log.admits(event.subject(of: exchange), now: exchange.loop.seconds) else { return }
         line = event.line(
-            for: exchange, from: proxies.named(in: exchange.request, by: exchange.peer), clock: &logClock, reusing: line
-        )
+            for: exchange, from: proxies.areNamed ? (exchange.attachment as? ProxiedClient)?.text : nil,
+            clock: &logClock, reusing: line)
         log.write(line, event.refusal == nil ? .soon : .now)
     }
 }

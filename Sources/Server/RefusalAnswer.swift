@@ -6,29 +6,48 @@ import CountersignWire
 /// A refusal as its caller reads it: with an explanation where the app's policy says `debug`.
 /// Source: docs/protocol.md, "Answers"; RFC 9457.
 enum RefusalAnswer {
+    /// How much of its reason a refusal tells.
+    enum Disclosure {
+        case code
+        case explanation(Explanation)
+        /// The address has had as many explanations as it may have: the reason alone.
+        case overBudget
+
+        fileprivate var isExact: Bool {
+            if case .code = self { return false }
+            return true
+        }
+    }
+
+    private static let omission = "this address has used up its explanations for now; a few more come each second"
+
     static func make(
-        _ refusal: Refusal, dialect: AnswerDialect, _ explanation: Explanation?, event: EventID, now: Int64
+        _ refusal: Refusal, dialect: AnswerDialect, _ disclosure: Disclosure, event: EventID, now: Int64
     ) -> Answer {
         switch dialect {
-        case .problem: problem(refusal, explanation, event, now)
-        case .legacy: legacy(refusal, explanation, event)
+        case .problem: problem(refusal, disclosure, event, now)
+        case .legacy: legacy(refusal, disclosure, event)
         }
     }
 
     /// `application/problem+json` with a stable code, and an instance that is found in the log.
     private static func problem(
-        _ refusal: Refusal, _ explanation: Explanation?, _ event: EventID, _ now: Int64
+        _ refusal: Refusal, _ disclosure: Disclosure, _ event: EventID, _ now: Int64
     ) -> Answer {
         let code = refusal.code
         var members: [(name: String, value: JSONValue)] = [
             ("type", "about:blank"), ("title", .string(code.title)), ("status", .integer(Int64(code.status))),
             ("code", .string(code.name)), ("instance", .string(event.text)),
         ]
-        if isHarmless(code) || explanation != nil, !refusal.detail.isEmpty {
+        if isHarmless(code) || disclosure.isExact, !refusal.detail.isEmpty {
             members.append(("detail", .string(refusal.detail)))
         }
         if code == .stale { members.append(("time", .integer(now))) }
-        if let explanation { members.append(("explain", explanation.json(longest: longestStage))) }
+        switch disclosure {
+        case .code: break
+        case .explanation(let explanation): members.append(("explain", explanation.json(longest: longestStage)))
+        case .overBudget: members.append(("explain_omitted", .string(omission)))
+        }
         if let done = refusal.done { members.append(("done_status", .integer(Int64(done)))) }
         if let link = refusal.link { members.append(("update_url", .string(link))) }
         if let ended = refusal.ended { members += ended.members }
@@ -40,11 +59,16 @@ enum RefusalAnswer {
     }
 
     /// Form-md5's clients look for `err` in a successful answer only, so the status is always 200. Source: legacy, L1.
-    private static func legacy(_ refusal: Refusal, _ explanation: Explanation?, _ event: EventID) -> Answer {
+    private static func legacy(_ refusal: Refusal, _ disclosure: Disclosure, _ event: EventID) -> Answer {
         let code = refusal.code
-        let exact = isHarmless(code) || explanation != nil
+        let exact = isHarmless(code) || disclosure.isExact
         var message = exact && !refusal.detail.isEmpty ? refusal.detail : code.title
-        if let cause = explanation?.cause { message += ". \(cause.sentence) (\(cause.code)): \(cause.remedy)" }
+        switch disclosure {
+        case .explanation(let explanation):
+            if let cause = explanation.cause { message += ". \(cause.sentence) (\(cause.code)): \(cause.remedy)" }
+        case .overBudget: message += ". Not explained: \(omission)"
+        case .code: break
+        }
         var members: [(name: String, value: JSONValue)] = [
             ("code", .integer(Int64(code.legacyNumber))), ("msg", .string(message)),
             ("eventId", .string(code == .updateRequired ? refusal.link ?? "" : event.text)),
@@ -58,7 +82,7 @@ enum RefusalAnswer {
 
     /// To an unsigned call of a login route. The same, but for a status that clients, and proxies on the way, know by itself.
     static func unsignedLegacy(_ refusal: Refusal, _ event: EventID) -> Answer {
-        var answer = legacy(refusal, nil, event)
+        var answer = legacy(refusal, .code, event)
         switch refusal.code {
         case .tooManyAttempts, .unavailable: answer.status = refusal.code.status
         default: break

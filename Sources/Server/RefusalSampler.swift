@@ -7,7 +7,8 @@ import Glibc
 /// the window closes.
 ///
 /// Its memory is bounded: beyond `mostSubjects` pairs of cause and address in one window, events are counted
-/// by cause alone. Every event that is not written is in exactly one of the counts.
+/// by cause alone, and each cause has its first few lines. One IPv6 network fills a small part of the table,
+/// and has no such lines beyond it. Every event that is not written is in exactly one of the counts.
 struct RefusalSampler {
     struct Settings: Sendable, Equatable {
         /// Lines for each cause and address in one window. 0 turns sampling off: every event is written.
@@ -18,6 +19,8 @@ struct RefusalSampler {
         var mostLines = 2000
         /// Pairs of cause and address that are told apart in one window.
         var mostSubjects = 1024
+        /// The same of one IPv6 network of 56 or 48 bits, which one party may have all addresses of.
+        var mostSubjectsOfNetwork = 64
     }
 
     /// Why an event happened: the refusal's code, or the status of an answer that was no refusal.
@@ -63,7 +66,9 @@ struct RefusalSampler {
     private var windowEnd = Int64.min
     private var lines = 0
     private var counts: [Subject: Count] = [:]
-    private var others: [Cause: Int] = [:]
+    /// How many pairs are in the table of each IPv6 network of 56 and of 48 bits.
+    private var networks: [NetworkAddress: Int] = [:]
+    private var others: [Cause: Count] = [:]
     private var otherAddresses = AddressEstimate()
 
     init(_ settings: Settings) { self.settings = settings }
@@ -72,20 +77,44 @@ struct RefusalSampler {
     mutating func admit(_ subject: Subject, now: Int64) -> Bool {
         guard settings.burst > 0 else { return true }
         if windowEnd <= now { windowEnd = now + Int64(settings.window) }
-        guard var count = counts[subject] ?? (counts.count < settings.mostSubjects ? Count() : nil) else {
-            countAsOther(subject)
+        if var count = counts[subject] {
+            defer { counts[subject] = count }
+            return take(from: &count)
+        }
+        let site = RefusalSampler.networks(around: subject.address)
+        guard site.allSatisfy({ networks[$0, default: 0] < settings.mostSubjectsOfNetwork }) else {
+            others[subject.cause, default: Count()].leftOut += 1
+            otherAddresses.add(subject.address)
             return false
         }
-        let room = lines < settings.mostLines ? settings.burst : min(settings.burst, RefusalSampler.sureLines)
-        if count.written < room {
-            count.written += 1
-            lines += 1
-            counts[subject] = count
-            return true
+        guard counts.count < settings.mostSubjects else {
+            var count = others[subject.cause, default: Count()]
+            let isWritten = take(from: &count)
+            others[subject.cause] = count
+            if !isWritten { otherAddresses.add(subject.address) }
+            return isWritten
         }
-        count.leftOut += 1
-        counts[subject] = count
-        return false
+        for network in site { networks[network, default: 0] += 1 }
+        var count = Count()
+        defer { counts[subject] = count }
+        return take(from: &count)
+    }
+
+    /// Counts one event; true where there is room for its line.
+    private mutating func take(from count: inout Count) -> Bool {
+        let room = lines < settings.mostLines ? settings.burst : min(settings.burst, RefusalSampler.sureLines)
+        guard count.written < room else {
+            count.leftOut += 1
+            return false
+        }
+        count.written += 1
+        lines += 1
+        return true
+    }
+
+    /// Of 56 bits and of 48; none for IPv4.
+    private static func networks(around address: NetworkAddress) -> [NetworkAddress] {
+        address.isIPv6 ? [address.prefix(bits: 56), address.prefix(bits: 48)] : []
     }
 
     /// Whether a window that has left something out is over: ``close()`` is due, before the next ``admit(_:now:)``.
@@ -95,18 +124,14 @@ struct RefusalSampler {
     mutating func close() -> Summary {
         var summary = Summary()
         for (subject, count) in counts where count.leftOut > 0 { summary.subjects[subject] = count.leftOut }
-        summary.others = others
-        summary.otherAddresses = others.isEmpty ? 0 : otherAddresses.count
+        for (cause, count) in others where count.leftOut > 0 { summary.others[cause] = count.leftOut }
+        summary.otherAddresses = summary.others.isEmpty ? 0 : otherAddresses.count
         counts.removeAll(keepingCapacity: true)
+        networks.removeAll(keepingCapacity: true)
         others.removeAll()
         otherAddresses = AddressEstimate()
         (lines, windowEnd) = (0, Int64.min)
         return summary
-    }
-
-    private mutating func countAsOther(_ subject: Subject) {
-        others[subject.cause, default: 0] += 1
-        otherAddresses.add(subject.address)
     }
 }
 

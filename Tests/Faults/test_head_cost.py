@@ -1,6 +1,7 @@
 """What a head costs that a stranger sends. One of 60 KB, made to be as slow to read as it can be, costs at most four milliseconds
 of CPU, and mostly less than half of one, whatever it claims to be signed with. An ordinary one that is refused costs at most 20
 microseconds more than the cheapest answer there is, beside the signing of its answer.
+What a trusted proxy passes on of a client's X-Forwarded-For costs no more than the same bytes from anybody.
 
 The cost is the CPU time of the server's own threads, so that what else the machine does is not counted.
 """
@@ -14,6 +15,7 @@ from gateway import Gateway
 from signing import ReleaseKey
 from wire import Connection
 
+PROXY = "127.0.0.9"
 ZEROS = "0" * 64
 IS_DEBUG = "debug" in os.environ.get("COUNTERSIGN_BINARY", "")
 # Milliseconds. A binary that was built for debugging takes ten to forty times as long over each byte.
@@ -64,13 +66,20 @@ SHAPES = {
 }
 
 
-def cost(gateway: Gateway, shape: tuple) -> float:
+# What a client writes into X-Forwarded-For; the proxy adds the last hop.
+HOPS = {
+    "commas": "," * 50_000, "commas behind what fuses with them": "\u0600," * 16_000, "addresses": "10.0.0.1," * 5_500,
+    "one hop": "1" * 50_000, "colons": ":" * 50_000, "blanks": " " * 50_000,
+}
+
+
+def cost(gateway: Gateway, shape: tuple, source: str = "127.0.0.1") -> float:
     """Of one such request, over some on one connection."""
     target, fields = shape
     lines = [f"GET {target} HTTP/1.1", f"Host: 127.0.0.1:{gateway.port}", *fields, "", ""]
     data = "\r\n".join(lines).encode()
     assert 500 < len(data) <= 60_000, len(data)
-    with gateway.connect() as connection:
+    with Connection(gateway.port, source=source) as connection:
         def ask() -> None:
             connection.send(data)
             # It was read as a head and judged, and not refused for its size.
@@ -85,7 +94,8 @@ def cost(gateway: Gateway, shape: tuple) -> float:
 @pytest.fixture(scope="module")
 def gateway(tmp_path_factory):
     limits = ("--limit-head", 60_000, "--limit-target", 60_000, "--limit-fields", 128)
-    with Gateway(tmp_path_factory.mktemp("head-cost"), "--tls", "off", "--workers", "1", *limits) as running:
+    with Gateway(tmp_path_factory.mktemp("head-cost"), "--tls", "off", "--workers", "1", "--trusted-proxies", PROXY,
+                 *limits) as running:
         running.add_app("demo", schemes="message-signatures,form-md5,auth-v1,auth-v2,auth-v4,sigv4")
         running.key = running.add_release()
         yield running
@@ -96,6 +106,14 @@ def test_no_head_costs_more_than_a_body_may(gateway, name):
     spent = cost(gateway, SHAPES[name])
     print(f"{name}: {spent:.2f} ms")
     assert spent <= LIMIT
+
+
+@pytest.mark.parametrize("name", HOPS)
+def test_what_a_trusted_proxy_passes_on_costs_no_more_than_its_bytes(gateway, name):
+    shape = ("/", [f"X-Forwarded-For: {HOPS[name]}, 203.0.113.5"])
+    anybody, proxy = cost(gateway, shape), cost(gateway, shape, PROXY)
+    print(f"{name}: {anybody:.3f} ms from anybody, {proxy:.3f} ms from a trusted proxy")
+    assert proxy <= anybody + LIMIT / 8
 
 
 CLOSES, KEEPS = True, False

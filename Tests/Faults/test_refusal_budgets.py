@@ -114,3 +114,26 @@ def test_unknown_ids_count_as_one_key(plain):
     assert set(codes[:15]) == {"unknown-key"}
     assert codes.count("too-many-attempts") >= 10, codes
     assert json.loads(ask(plain, OTHER, pair.request()).body)["code"] == "unknown-key"
+
+
+def test_explanations_have_a_budget(plain):
+    """An app that says debug explains to anybody who names its release: some at once, a few a second, and each for little."""
+    plain.admin("app", "policy", "demo", "--set", "debug=on")
+    fields = [(f"x-f{number}", "v " * 60) for number in range(50)]
+    data = plain.key.head("GET", "/a/b/c?x=%41&b=2&c=3", fields=fields).replace(b"/a/b/c", b"/a/b/d", 1)
+    deadline = time.monotonic() + 10
+    while "explain" not in (first := json.loads(ask(plain, OTHER, data).body)):
+        assert time.monotonic() < deadline, first
+    before, began, refused = plain.busy(), time.monotonic(), []
+    for _ in range(100):
+        refused.append(json.loads(ask(plain, STRANGER, data).body))
+    spent, seconds = plain.busy() - before, time.monotonic() - began
+    explained = [problem for problem in refused if "explain" in problem]
+    assert 10 <= len(explained) <= 20 + 2 * (int(seconds) + 1), len(explained)
+    left = [problem for problem in refused if "explain_omitted" in problem]
+    assert len(left) == 100 - len(explained) and all(problem["code"] == "bad-signature" for problem in refused)
+    assert all(problem["detail"] for problem in left), "the reason costs nothing"
+    # A binary that was built for debugging ends its search only behind the hypothesis that it makes.
+    if "debug" not in plain.binary:
+        assert spent < 12 * len(explained) + 200, spent
+    assert "explain" in json.loads(ask(plain, OTHER, data).body), "another address has a budget of its own"

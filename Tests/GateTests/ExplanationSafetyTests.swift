@@ -192,7 +192,8 @@ import Testing
         let request = try mistaken.request()
         let judgement = await gate.judgement(of: request)
         guard let refusal = judgement.refusal else { return nil }
-        return await gate.explanation(of: refusal, for: request, judgement)
+        guard let release = await gate.releaseToExplain(for: request, judgement) else { return nil }
+        return await gate.explanation(of: refusal, for: request, judgement, naming: release, within: .untilDone)
     }
 
     @Test("an app that says debug is told the cause", arguments: SchemeName.allCases)

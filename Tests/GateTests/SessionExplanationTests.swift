@@ -8,7 +8,9 @@ import Testing
     private func cause(_ request: Request, in scene: SessionScene) async -> Cause? {
         let judgement = await scene.gate.judgement(of: request)
         guard let refusal = judgement.refusal else { return nil }
-        return await scene.gate.explanation(of: refusal, for: request, judgement)?.cause
+        guard let release = await scene.gate.releaseToExplain(for: request, judgement) else { return nil }
+        return await scene.gate.explanation(
+            of: refusal, for: request, judgement, naming: release, within: .untilDone)?.cause
     }
 
     private func scene() throws -> SessionScene { try SessionScene { $0.detail = .exact } }

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from backend import Backend
 from bearer import DEVICE, PREFIX, asked
 from gateway import Gateway
 
@@ -32,3 +33,40 @@ def test_limits_count_the_client_behind_a_trusted_proxy(tmp_path, trusted):
         gateway.stop()
         named = {event.get("client") for event in gateway.events() if event.get("path", "").endswith("/login/password")}
         assert named == ({"198.51.100.0", "198.51.100.1", "198.51.100.2", "198.51.100.7", "203.0.113.50"} if trusted else {None})
+
+
+@pytest.mark.parametrize("forwarded,client", [
+    ("203.0.113.5", "203.0.113.5"),
+    # U+0600 and others are one character with the comma behind them, which the proxy wrote.
+    ("x\u0600, 203.0.113.5", "203.0.113.5"), ("10.9.9.9\u0600, 203.0.113.5", "203.0.113.5"),
+    ("\U000110bd, 203.0.113.5", "203.0.113.5"), ("x, 203.0.113.5\u0301", "unknown"),
+    ("127.0.0.1,, 203.0.113.5", "203.0.113.5"), ("1" * 2_000 + ", 203.0.113.5", "203.0.113.5"),
+    # What the proxy itself wrote cannot be read: nobody is the client, and least of all the proxy.
+    ("203.0.113.5, unix:", "unknown"), ("203.0.113.5,", "unknown"), ("1" * 2_000, "unknown"),
+    (", ".join(["10.9.9.9"] * 40), "unknown"),
+], ids=["one", "text", "address", "another-script", "behind", "empty", "long", "no-address", "nothing", "over-1-KiB", "many"])
+def test_no_client_becomes_the_proxy(tmp_path, forwarded, client):
+    with Backend() as backend, Gateway(tmp_path, "--tls", "off", "--upstream", backend.url,
+                                       "--trusted-proxies", "127.0.0.1,10.0.0.0/8") as gateway:
+        gateway.add_app("demo")
+        key = gateway.add_release()
+        request = key.request().replace(b"\r\n", f"\r\nX-Forwarded-For: {forwarded}\r\n".encode(), 1)
+        assert gateway.send(request).status == 200
+        seen = backend.wait(1)[0]
+        assert seen.get("countersign-client") == seen.get("x-forwarded-for") == client
+        gateway.stop()
+        assert [event["client"] for event in gateway.events() if event.get("status") == 200] == [client]
+
+
+def test_what_cannot_be_read_is_not_the_next_one_s(tmp_path):
+    """A refused head on a proxy's connection has no client of its own; the one before it is not taken for him."""
+    with Gateway(tmp_path, "--tls", "off", "--trusted-proxies", "127.0.0.1") as gateway:
+        gateway.add_app("demo")
+        key = gateway.add_release()
+        with gateway.connect() as connection:
+            connection.send(key.request().replace(b"\r\n", b"\r\nX-Forwarded-For: 203.0.113.5\r\n", 1))
+            assert connection.answer().status == 200
+            connection.send(b"GET / HTTP/1.1\r\nHost\r\n\r\n")
+            assert connection.answer().status == 400
+        gateway.stop()
+        assert [event.get("client") for event in gateway.events() if "status" in event] == ["203.0.113.5", None]

@@ -110,7 +110,7 @@ CHAINS = [
     (["203.0.113.66, 198.51.100.7"], "198.51.100.7"),
     (["203.0.113.66", "198.51.100.7, 10.1.2.3"], "198.51.100.7"),
     (["2001:db8::9"], "2001:db8::9"), (["[2001:db8::9]:50000"], "2001:db8::9"), (["::ffff:198.51.100.7"], "198.51.100.7"),
-    (["nonsense"], "127.0.0.1"), ([], "127.0.0.1"),
+    (["nonsense"], "unknown"), ([], "127.0.0.1"),
 ]
 
 
@@ -158,3 +158,26 @@ def test_the_assertion_names_the_client(tmp_path):
         part = seen.get("countersign-assertion").split(".")[1]
         claims = json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
         assert claims["client"] == "2001:db8::9" == seen.get("countersign-client")
+
+
+@pytest.mark.parametrize("name", [
+    "X-Middleware-Subrequest", "X-MS-Client-Principal", "X-MS-Client-Principal-Id", "X-Goog-Authenticated-User-Email",
+    "X-Goog-IAP-JWT-Assertion", "X-Amzn-Oidc-Identity", "X-Amzn-Oidc-Data", "X-Auth-Request-User", "X-WebAuth-User",
+    "Cf-Access-Authenticated-User-Email", "Cf-Access-Jwt-Assertion", "X-Sendfile-Type", "X-Accel-Mapping",
+    "Do-Connecting-Ip", "X-NF-Client-Connection-IP", "X-Vercel-Forwarded-For", "Https", "X-Client-Cert-Dn",
+    "X-Consumer-Username", "X-Appengine-Cron", "X-Appengine-User-Ip", "X-MS-Client-Principal-" + "a" * 40,
+])
+def test_what_a_signature_covers_is_no_proxy_s_word(told_nothing, name):
+    backend, gateway, key = told_nothing
+    for field in name, name.replace("-", "."):
+        assert gateway.send(key.request(fields=[(field, "spoofed"), ("x-own", "kept")])).status == 200
+        seen = backend.seen[-1]
+        assert seen.get("x-own") == "kept" and "spoofed" not in [value for _, value in seen.fields]
+
+
+@pytest.fixture(scope="module")
+def told_nothing(tmp_path_factory):
+    with Backend() as backend, Gateway(tmp_path_factory.mktemp("told"), "--tls", "off",
+                                       "--upstream", backend.url) as gateway:
+        gateway.add_app("demo")
+        yield backend, gateway, gateway.add_release()

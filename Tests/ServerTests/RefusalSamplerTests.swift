@@ -55,11 +55,24 @@ import Testing
             }
         }
         let summary = sampler.close()
-        #expect(written == 30)
+        // Those of the table, and the first three of all others.
+        #expect(written == 33)
         #expect(summary.subjects.count == 10)
         #expect(summary.subjects.values.allSatisfy { $0 == 1 })
-        #expect(summary.others == [.refused(.unsigned): 360])
+        #expect(summary.others == [.refused(.unsigned): 357])
         #expect((80...100).contains(summary.otherAddresses))
+    }
+
+    @Test func oneNetworkFillsASmallPartOfTheTable() {
+        var sampler = RefusalSampler(settings(subjects: 100))
+        for number in 0..<UInt8(200) {
+            let flood = address([0x20, 1, 0x0D, 0xB8, 0, 0, 0, number] + [UInt8](repeating: 0, count: 8)).subscriber
+            _ = sampler.admit(Subject(cause: .refused(.unsigned), address: flood), now: 1)
+        }
+        let isWritten = sampler.admit(subject(.unsigned, 1), now: 1)
+        #expect(isWritten)
+        let summary = sampler.close()
+        #expect(summary.others == [.refused(.unsigned): 200 - 64])
     }
 
     @Test func theLinesOfOneWindowAreBoundedWhoeverSends() {

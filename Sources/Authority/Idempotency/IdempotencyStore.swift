@@ -3,7 +3,8 @@ import CountersignWire
 /// What became of requests with an `Idempotency-Key`, so that a second copy is answered and not done again.
 package protocol IdempotencyStore: Sendable {
     /// Marks the request as begun, durably, unless its key is there, or there is no room for it: what is there is answered all
-    /// the same.
+    /// the same. Where there is none for a holder of few keys, old ones of the holder of most are forgotten
+    /// (``IdempotencyBounds/displaceable(at:)``).
     func begin(_ request: IdempotentRequest, within bounds: IdempotencyBounds) throws(Fault) -> IdempotencyState
     /// Keeps the answer of a request that was begun.
     func finish(_ request: IdempotentRequest, _ answer: StoredAnswer) throws(Fault)
@@ -15,6 +16,8 @@ package protocol IdempotencyStore: Sendable {
 
 package struct IdempotentRequest: Sendable, Equatable {
     package var scope: IdempotencyScope
+    /// Who keeps the key; its account's, where it has one.
+    package var holder: IdempotencyHolder
     /// SHA-256 of the `Idempotency-Key`.
     package var key: [UInt8]
     /// SHA-256 of method, target and what else makes the request this one.
@@ -22,8 +25,13 @@ package struct IdempotentRequest: Sendable, Equatable {
     /// Whole Unix seconds.
     package var begun: Int64
 
-    package init(scope: IdempotencyScope, key: [UInt8], digest: [UInt8], begun: Int64) {
+    /// `address` is where a caller without a session calls from.
+    package init(
+        scope: IdempotencyScope, from address: ClientAddress = .unknown, key: [UInt8], digest: [UInt8],
+        begun: Int64
+    ) {
         self.scope = scope
+        holder = IdempotencyHolder(of: scope, from: address)
         self.key = key
         self.digest = digest
         self.begun = begun

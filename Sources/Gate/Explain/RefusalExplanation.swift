@@ -2,18 +2,27 @@ import CountersignSchemes
 import CountersignWire
 
 extension Gate {
-    /// Why a request was refused, where the app of the release that it names wants its callers told (policy `debug`);
-    /// nil for all others, for whom none of this work is done.
-    nonisolated(nonsending) package func explanation(
-        of refusal: Refusal, for request: Request, _ judgement: Judgement
-    ) async -> Explanation? {
+    /// The release that a request names, or nearly, where its app wants callers told why they are refused
+    /// (policy `debug`); nil for all others.
+    nonisolated(nonsending) package func releaseToExplain(
+        for request: Request, _ judgement: Judgement
+    ) async -> ReleaseKey? {
         var release = judgement.release
         if release == nil { release = await self.release(nearlyNamedBy: request, judgement) }
         guard let release, release.policy.detail == .exact else { return nil }
+        return release
+    }
+
+    /// Why a request was refused; nil where the caller is to be told nothing. `release` is that of
+    /// ``releaseToExplain(for:_:)``. This takes as long as `time` says, on the thread that asks.
+    nonisolated(nonsending) package func explanation(
+        of refusal: Refusal, for request: Request, _ judgement: Judgement, naming release: ReleaseKey,
+        within time: Budget.Time
+    ) async -> Explanation? {
         var question = Explanation.Question(
             scheme: release.scheme, keyID: release.id, key: release.key, at: clock.now, policy: release.policy)
         question.nextKey = release.nextKey
-        question.time = .atMost(50_000_000)
+        question.time = time
         question.others = await keys.siblings(of: release).map(KnownKey.init(of:))
         if let candidate = judgement.candidate, let session = candidate.session {
             question.ask(about: session, judgement.keyID, candidate.key, callingFrom: release)

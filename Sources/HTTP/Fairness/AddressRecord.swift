@@ -8,6 +8,8 @@ package enum AddressBudget: CaseIterable, Sendable {
     case failedVerification
     /// Signatures of RSA and ECDSA keys that did not hold.
     case publicKeyFailure
+    /// Refusals that are explained, 5 ms each.
+    case explanation
 
     /// How many at once, and how many more each second. Thousands of callers may share a carrier's address,
     /// so these bound what an address costs (at most about 1 % of a core each), and not what one caller may
@@ -17,6 +19,7 @@ package enum AddressBudget: CaseIterable, Sendable {
         case .signedRefusal: (most: 1_000, perSecond: 400)
         case .failedVerification: (most: 2_000, perSecond: 1_000)
         case .publicKeyFailure: (most: 200, perSecond: 100)
+        case .explanation: (most: 20, perSecond: 2)
         }
     }
 }
@@ -32,6 +35,7 @@ package final class AddressRecord: Sendable {
     private let signedRefusals: TokenBucket
     private let failedVerifications: TokenBucket
     private let publicKeyFailures: TokenBucket
+    private let explanations: TokenBucket
 
     /// A record outside of any table, for tests and for callers without a connection.
     package convenience init(address: NetworkAddress) { self.init(address: address, wider: nil, scale: 1) }
@@ -43,6 +47,7 @@ package final class AddressRecord: Sendable {
         signedRefusals = TokenBucket(.signedRefusal, scale: scale)
         failedVerifications = TokenBucket(.failedVerification, scale: scale)
         publicKeyFailures = TokenBucket(.publicKeyFailure, scale: scale)
+        explanations = TokenBucket(.explanation, scale: scale)
     }
 
     /// Takes one token; false when the budget of this address, or of a network around it, is used up. `now` is whole
@@ -53,6 +58,7 @@ package final class AddressRecord: Sendable {
             case .signedRefusal: signedRefusals.take(now: now)
             case .failedVerification: failedVerifications.take(now: now)
             case .publicKeyFailure: publicKeyFailures.take(now: now)
+            case .explanation: explanations.take(now: now)
             }
         return isTaken && wider?.take(budget, now: now) ?? true
     }
@@ -60,6 +66,7 @@ package final class AddressRecord: Sendable {
     /// Whether every budget is full again, so that forgetting the record forgives nothing.
     func isRested(now: Int64) -> Bool {
         signedRefusals.isFull(now: now) && failedVerifications.isFull(now: now) && publicKeyFailures.isFull(now: now)
+            && explanations.isFull(now: now)
     }
 }
 

@@ -33,10 +33,31 @@ package struct NetworkAddress: Sendable, Hashable {
     }
 
     /// From text as `192.0.2.1` or `2001:db8::1`, without port, brackets or interface.
-    package init?(text: String) {
-        var bytes = [UInt8](repeating: 0, count: 16)
-        let count = inet_pton(AF_INET, text, &bytes) == 1 ? 4 : inet_pton(AF_INET6, text, &bytes) == 1 ? 16 : 0
-        self.init(bytes: bytes.span.extracting(0..<count))
+    package init?(text: String) { self.init(text: Array(text.utf8).span) }
+
+    /// The same from bytes; nothing is allocated.
+    package init?(text: Span<UInt8>) {
+        // The C function takes text that ends in NUL, of at most INET6_ADDRSTRLEN bytes with it.
+        guard (2..<Int(INET6_ADDRSTRLEN)).contains(text.count) else { return nil }
+        for index in text.indices where text[index] == 0 { return nil }
+        let parsed = text.withUnsafeBytes { source in
+            withUnsafeTemporaryAllocation(byteCount: 64, alignment: 8) { memory -> NetworkAddress? in
+                memory.copyMemory(from: source)
+                memory[source.count] = 0
+                guard let characters = memory.bindMemory(to: CChar.self).baseAddress else { return nil }
+                var address: (UInt64, UInt64) = (0, 0)
+                return withUnsafeMutableBytes(of: &address) { bytes in
+                    let count =
+                        inet_pton(AF_INET, characters, bytes.baseAddress) == 1
+                        ? 4 : inet_pton(AF_INET6, characters, bytes.baseAddress) == 1 ? 16 : 0
+                    return UnsafeRawBufferPointer(rebasing: bytes[..<count]).withMemoryRebound(to: UInt8.self) {
+                        NetworkAddress(bytes: $0.span)
+                    }
+                }
+            }
+        }
+        guard let parsed else { return nil }
+        self = parsed
     }
 
     /// Stands for callers whose address is not known, who count as one: `0.0.0.0` belongs to no host.
@@ -48,7 +69,7 @@ package struct NetworkAddress: Sendable, Hashable {
     package var subscriber: NetworkAddress { isIPv6 ? prefix(bits: 64) : self }
 
     /// The first `bits` of an IPv6 address, 1 to 64; an IPv4 address stays as it is.
-    func prefix(bits: UInt8) -> NetworkAddress {
+    package func prefix(bits: UInt8) -> NetworkAddress {
         guard isIPv6, bits > 0, bits <= 64 else { return self }
         return NetworkAddress(high: high & ~UInt64(0) << UInt64(64 - bits), low: 0, bits: bits)
     }

@@ -20,6 +20,10 @@ extension Setting {
             "Idempotency-Keys of a day that are kept; a tenth for a release's callers without a session, half for all of them"
         ),
         number(
+            "limit-kept-few-keys", \.once.bounds.fewKeys, in: 0...1_000_000,
+            "keys up to which an account, or a network of callers without a session, has a reserve of an eighth"
+        ),
+        number(
             "limit-kept-bytes", \.once.bounds.all.bytes, in: (1 << 20)...(1 << 46),
             "bytes of their answers, shared in the same way"),
         number(

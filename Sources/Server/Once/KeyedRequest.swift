@@ -11,7 +11,7 @@ enum KeyedRequest {
 
     /// Nil where it changes nothing, and where no signature vouches for a key: then it is forwarded as ever.
     static func read(
-        _ request: Request, from caller: Caller, at now: Int64
+        _ request: Request, from caller: Caller, calling address: () -> ClientAddress, at now: Int64
     ) throws(Refusal) -> IdempotentRequest? {
         guard request.names.contains(.idempotencyKey), !request.isSafe else { return nil }
         // A scheme that signs no fields vouches for none of them.
@@ -23,7 +23,8 @@ enum KeyedRequest {
         }
         let key = SHA256.digest(request.head.span.extracting(request.fields[places[0]].value.range))
         return IdempotentRequest(
-            scope: scope(of: caller), key: bytes(of: key), digest: try digest(of: request, caller.body),
+            scope: scope(of: caller), from: caller.session == nil ? address() : .unknown, key: bytes(of: key),
+            digest: try digest(of: request, caller.body),
             begun: now)
     }
 

@@ -25,18 +25,34 @@ struct CallerFields: Sendable {
     /// write `_` for every byte that is no letter or digit, so one stands for all here, too. `name` is in
     /// lower case.
     static func tells(_ name: Span<UInt8>) -> Bool {
-        switch name.count {
-        case 0: return false
-        case ..<40: break
-        default: return begins(name, with: "x-forwarded")
-        }
+        guard name.count > 2 else { return false }
         switch name[0] {
-        case UInt8(ascii: "x"):
-            return begins(name, with: "x-forwarded") || begins(name, with: "x-original-")
-                || begins(name, with: "x-ssl-") || begins(name, with: "x-arr-") || isOne(of: withX, name)
-        case UInt8(ascii: "c"), UInt8(ascii: "f"), UInt8(ascii: "p"), UInt8(ascii: "r"), UInt8(ascii: "s"),
+        case UInt8(ascii: "x"): return isOfFamily(withX: name) || name.count < 40 && isOne(of: withX, name)
+        case UInt8(ascii: "s"):
+            return begins(name, with: "ssl-client-") || name.count < 40 && isOne(of: others, name)
+        case UInt8(ascii: "c"):
+            return begins(name, with: "cf-access-") || name.count < 40 && isOne(of: others, name)
+        case UInt8(ascii: "d"), UInt8(ascii: "f"), UInt8(ascii: "h"), UInt8(ascii: "p"), UInt8(ascii: "r"),
             UInt8(ascii: "t"), UInt8(ascii: "w"):
-            return begins(name, with: "ssl-client-") || isOne(of: others, name)
+            return name.count < 40 && isOne(of: others, name)
+        default: return false
+        }
+    }
+
+    /// Whether a name that begins with `x` is one of those of which there are many, told apart by the letter
+    /// behind `x-`.
+    private static func isOfFamily(withX name: Span<UInt8>) -> Bool {
+        switch name[2] {
+        case UInt8(ascii: "a"):
+            return begins(name, with: "x-arr-") || begins(name, with: "x-accel-") || begins(name, with: "x-amzn-oidc-")
+                || begins(name, with: "x-appengine-") || begins(name, with: "x-auth-request-")
+        case UInt8(ascii: "c"): return begins(name, with: "x-client-cert-") || begins(name, with: "x-consumer-")
+        case UInt8(ascii: "f"): return begins(name, with: "x-forwarded")
+        case UInt8(ascii: "g"):
+            return begins(name, with: "x-goog-authenticated-user-") || begins(name, with: "x-goog-iap-")
+        case UInt8(ascii: "m"): return begins(name, with: "x-ms-client-principal")
+        case UInt8(ascii: "o"): return begins(name, with: "x-original-")
+        case UInt8(ascii: "s"): return begins(name, with: "x-ssl-")
         default: return false
         }
     }
@@ -45,22 +61,26 @@ struct CallerFields: Sendable {
     private static let withX: [StaticString] = [
         // Where the client calls from.
         "x-real-ip", "x-client-ip", "x-cluster-client-ip", "x-originating-ip", "x-remote-ip", "x-remote-addr",
-        "x-proxyuser-ip", "x-appengine-user-ip", "x-azure-clientip", "x-azure-socketip", "x-envoy-external-address",
-        "x-true-client-ip", "x-coming-from", "x-forward-for", "x-forwarder-for",
+        "x-proxyuser-ip", "x-azure-clientip", "x-azure-socketip", "x-envoy-external-address",
+        "x-true-client-ip", "x-coming-from", "x-forward-for", "x-forwarder-for", "x-nf-client-connection-ip",
+        "x-vercel-forwarded-for",
         // What was asked, and how.
         "x-http-method-override", "x-http-method", "x-method-override", "x-rewrite-url", "x-host",
         "x-http-host-override", "x-scheme", "x-url-scheme", "x-https", "x-envoy-original-path", "x-envoy-original-host",
-        "x-script-name",
+        "x-script-name", "x-sendfile-type",
+        // Which of a framework's checks were made before. Source: CVE-2025-29927.
+        "x-middleware-subrequest",
         // Who it is.
-        "x-remote-user", "x-client-cert", "x-client-verify", "x-client-dn",
+        "x-remote-user", "x-webauth-user", "x-client-cert", "x-client-verify", "x-client-dn",
     ]
 
     private static let others: [StaticString] = [
         "forwarded", "forwarded-for", "forwarded-for-ip", "true-client-ip", "cf-connecting-ip", "cf-connecting-ipv6",
-        "cf-pseudo-ipv4", "cf-ipcountry", "cf-visitor", "fastly-client-ip", "fly-client-ip", "client-ip",
+        "cf-pseudo-ipv4", "cf-ipcountry", "cf-visitor", "fastly-client-ip", "fly-client-ip", "do-connecting-ip",
+        "client-ip",
         "cluster-client-ip", "proxy-client-ip", "wl-proxy-client-ip", "wl-proxy-ssl", "remote-addr", "remote-host",
         "remote-user", "remote-client-ip", "front-end-https", "client-cert", "client-cert-chain", "ssl-protocol",
-        "script-name",
+        "script-name", "https",
         // A CGI program finds this one as `HTTP_PROXY`. Source: CVE-2016-5385.
         "proxy",
     ]

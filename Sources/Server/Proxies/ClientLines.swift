@@ -16,15 +16,13 @@ final class ClientLines {
         for exchange: any Exchange, sending request: Request, behind proxies: TrustedProxies
     ) -> ClientLines {
         let host = request.head.span.extracting(request.authority.range)
-        let peer = exchange.peer
-        if proxies.areNamed, proxies.isTrusted(peer: peer) {
-            return ClientLines(
-                client: proxies.client(of: request, from: peer), transport: proxies.transport(of: request),
-                host: host)
+        if proxies.areNamed, let client = exchange.attachment as? ProxiedClient {
+            return ClientLines(client: client.address, transport: proxies.transport(of: request), host: host)
         }
         // The peer and the transport of a connection stay the same.
         if let kept = exchange.attachment as? ClientLines, kept.areFor(host: host) { return kept }
-        let lines = ClientLines(client: NetworkAddress(withPort: peer), transport: request.transport, host: host)
+        let lines = ClientLines(
+            client: NetworkAddress(withPort: exchange.peer), transport: request.transport, host: host)
         exchange.attachment = lines
         return lines
     }

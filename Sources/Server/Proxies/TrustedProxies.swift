@@ -5,8 +5,9 @@ import CountersignWire
 /// proxy's own address, the same for everybody. What a client writes into the field itself stands to the left of what
 /// they add, and is never reached.
 struct TrustedProxies: Sendable {
-    /// Beyond this many hops nothing is believed.
+    /// Of more hops, or of a longer text, nothing is believed.
     private static let mostHops = 16
+    private static let mostBytes = 1_024
 
     private let ranges: [AddressRange]
 
@@ -15,16 +16,42 @@ struct TrustedProxies: Sendable {
     /// Whether there is any; without one nothing has to be looked at.
     var areNamed: Bool { !ranges.isEmpty }
 
-    /// Where the client of `request` calls from, over a connection from `peer`: as the last of them says that is not one of them
-    /// itself. What is no address ends the search, and the hop that said it counts. Nil where `peer` is no address.
-    /// Each hop adds to the right of `X-Forwarded-For` whom it had the request from.
-    func client(of request: Request, from peer: String) -> NetworkAddress? {
-        guard var client = NetworkAddress(withPort: peer) else { return nil }
-        guard !ranges.isEmpty, isOne(client) else { return client }
-        for hop in hops(of: request).suffix(TrustedProxies.mostHops).reversed() {
-            guard let address = NetworkAddress(withPort: hop) else { break }
-            client = address
-            guard isOne(address) else { break }
+    /// What a trusted proxy says of the client of `request`, over a connection from `peer`; nil where `peer`
+    /// is none of them.
+    func client(of request: borrowing Request, from peer: String) -> ProxiedClient? {
+        guard !ranges.isEmpty, let proxy = NetworkAddress(withPort: peer), isOne(proxy) else { return nil }
+        return ProxiedClient(address: client(of: request, from: proxy), proxy: proxy)
+    }
+
+    /// Where the client calls from: the last hop that is no proxy of ours, or the first of all. The proxy
+    /// itself calls where it names nobody. Nil where a hop that decides is no address: it is nobody's then,
+    /// and no proxy's in particular.
+    ///
+    /// Each proxy adds to the right of `X-Forwarded-For` whom it had the request from; so the bytes are read
+    /// from the right, and split at the comma, whatever else a client wrote before it. Source: RFC 9110 §5.3.
+    private func client(of request: borrowing Request, from proxy: NetworkAddress) -> NetworkAddress? {
+        var client = proxy
+        var (hops, bytes) = (0, 0)
+        for index in request.fields.indices.reversed() {
+            let field = request.fields[index]
+            guard field.known == .other, request.matches(field.name, "x-forwarded-for") else { continue }
+            let text = request.head.span.extracting(field.value.range)
+            var end = text.count
+            while end >= 0 {
+                var start = end
+                while start > 0, text[start - 1] != UInt8(ascii: ",") {
+                    start -= 1
+                    bytes += 1
+                    guard bytes <= TrustedProxies.mostBytes else { return nil }
+                }
+                hops += 1
+                guard hops <= TrustedProxies.mostHops,
+                    let address = NetworkAddress(withPort: text.extracting(start..<end))
+                else { return nil }
+                guard isOne(address) else { return address }
+                client = address
+                end = start - 1
+            }
         }
         return client
     }
@@ -43,28 +70,17 @@ struct TrustedProxies: Sendable {
         return text.matchesWithoutCase("http") ? .plain : request.transport
     }
 
-    /// The client that a trusted proxy names; nil where `peer` is not a trusted proxy.
-    func claimed(by request: Request, from peer: String) -> NetworkAddress? {
-        isTrusted(peer: peer) ? client(of: request, from: peer) : nil
-    }
-
-    /// The client, as text, where it is another than `peer`; for the log.
-    func named(in request: Request, by peer: String) -> String? {
-        guard !ranges.isEmpty, let client = client(of: request, from: peer), client != NetworkAddress(withPort: peer)
-        else { return nil }
-        return client.text
-    }
-
     private func isOne(_ address: NetworkAddress) -> Bool { ranges.contains { $0.contains(address) } }
+}
 
-    /// The field's members, its lines in their order. Source: RFC 9110 §5.3.
-    private func hops(of request: Request) -> [Substring] {
-        var hops: [Substring] = []
-        for field in request.fields where request.matches(field.name, "x-forwarded-for") {
-            for part in request.text(field.value).split(separator: ",", omittingEmptySubsequences: false) {
-                hops.append(part.drop { $0 == " " || $0 == "\t" }.prefix { $0 != " " && $0 != "\t" })
-            }
-        }
-        return hops
-    }
+/// The client of one request as a trusted proxy names it, kept with the connection until its next request.
+final class ProxiedClient {
+    /// Nil where what the proxy wrote cannot be read.
+    let address: NetworkAddress?
+    private let proxy: NetworkAddress
+
+    init(address: NetworkAddress?, proxy: NetworkAddress) { (self.address, self.proxy) = (address, proxy) }
+
+    /// For the log; nil where the proxy calls for itself.
+    var text: String? { address == proxy ? nil : address?.text ?? "unknown" }
 }

@@ -7,10 +7,21 @@ extension SQLiteStore {
     ) throws(Fault) -> IdempotencyState {
         try write { (database) throws(Fault) in
             if let state = try SQLiteStore.state(of: request, in: database) { return state }
-            guard try SQLiteStore.hasRoom(for: request.scope, bounds, in: database) else { return .full }
+            switch try SQLiteStore.room(for: request, within: bounds, in: database) {
+            case .free: break
+            case .used: return .full
+            case .crowded:
+                guard try SQLiteStore.makeRoom(for: request, within: bounds, in: database) else { return .full }
+            }
+            let network: SQLValue =
+                switch request.holder {
+                case .account: .null
+                case .network: .text(request.holder.description)
+                }
             try database.run(
-                "INSERT INTO idempotent_request (scope, key, digest, begun) VALUES (?, ?, ?, ?)",
-                .text(request.scope.description), .blob(request.key), .blob(request.digest), .integer(request.begun))
+                "INSERT INTO idempotent_request (scope, network, key, digest, begun) VALUES (?, ?, ?, ?, ?)",
+                .text(request.scope.description), network, .blob(request.key), .blob(request.digest),
+                .integer(request.begun))
             return .begun
         }
     }
@@ -30,19 +41,70 @@ extension SQLiteStore {
         }.first
     }
 
-    private static func hasRoom(
-        for scope: IdempotencyScope, _ bounds: IdempotencyBounds, in database: Database
-    ) throws(Fault) -> Bool {
-        var own = KeptAmount.none
-        var kinds: [IdempotencyScope.Kind: KeptAmount] = [:]
+    private static func room(
+        for request: IdempotentRequest, within bounds: IdempotencyBounds, in database: Database
+    ) throws(Fault) -> IdempotencyBounds.Room {
+        let (scope, holder) = (request.scope.description, request.holder.description)
         let amounts = try database.rows(
-            "SELECT owner, keys, bytes FROM idempotent_use WHERE owner IN (?, 'account', 'release')",
-            .text(scope.description)
+            "SELECT owner, keys, bytes FROM idempotent_use WHERE owner IN (?, ?, 'account', 'release')",
+            .text(scope), .text(holder)
         ) { ($0.text(0), KeptAmount(keys: Int($0.integer(1)), bytes: Int($0.integer(2)))) }
-        for (owner, amount) in amounts {
-            if let kind = IdempotencyScope.Kind(rawValue: owner) { kinds[kind] = amount } else { own = amount }
+        func amount(of owner: String) -> KeptAmount { amounts.first { $0.0 == owner }?.1 ?? .none }
+        let kinds = IdempotencyScope.Kind.allCases.map { ($0, amount(of: $0.rawValue)) }
+        return bounds.room(
+            for: request.scope, own: amount(of: scope), held: amount(of: holder),
+            kinds: Dictionary(uniqueKeysWithValues: kinds))
+    }
+
+    /// Forgets the oldest finished requests of who holds most, among the networks where `request` has no
+    /// session: what sessions keep gives way to sessions alone. False where there is none that may be
+    /// forgotten, or that was not enough.
+    private static func makeRoom(
+        for request: IdempotentRequest, within bounds: IdempotencyBounds, in database: Database
+    ) throws(Fault) -> Bool {
+        for holder in try heaviest(beside: request, within: bounds, in: database) {
+            let oldest = try database.integer(
+                """
+                SELECT begun FROM idempotent_request
+                WHERE coalesce(network, scope) = ? AND status IS NOT NULL ORDER BY begun LIMIT 1
+                """, .text(holder))
+            // A holder of unfinished requests alone does not stop this; one of young requests does.
+            guard let oldest else { continue }
+            let limit = bounds.displaceable(at: request.begun)
+            guard oldest < limit else { return false }
+            try database.run(
+                """
+                DELETE FROM idempotent_request WHERE rowid IN (
+                    SELECT rowid FROM idempotent_request
+                    WHERE coalesce(network, scope) = ? AND begun < ? AND status IS NOT NULL
+                    ORDER BY begun LIMIT ?)
+                """, .text(holder), .integer(limit), .integer(Int64(IdempotencyBounds.displacedAtOnce)))
+            guard case .free = try room(for: request, within: bounds, in: database) else { return false }
+            return true
         }
-        return bounds.hasRoom(for: scope, own: own, kinds)
+        return false
+    }
+
+    /// The holders of most, beyond few keys; some of them.
+    private static func heaviest(
+        beside request: IdempotentRequest, within bounds: IdempotencyBounds, in database: Database
+    ) throws(Fault) -> [String] {
+        let words: [String] =
+            switch request.holder {
+            case .account: [IdempotencyScope.Kind.account.rawValue, IdempotencyHolder.network]
+            case .network: [IdempotencyHolder.network]
+            }
+        var found: [(owner: String, weight: Int64)] = []
+        for word in words {
+            found += try database.rows(
+                """
+                SELECT owner, max(keys * 4096, bytes) FROM idempotent_use
+                WHERE substr(owner, 1, 7) = ? AND max(keys * 4096, bytes) > ? AND +owner <> ?
+                ORDER BY max(keys * 4096, bytes) DESC LIMIT 8
+                """, .text(word), .integer(Int64(bounds.fewKeys * IdempotencyBounds.bytesOfKey)), .text(word)
+            ) { ($0.text(0), $0.integer(1)) }
+        }
+        return found.sorted { $0.weight > $1.weight }.map(\.owner)
     }
 
     package func finish(_ request: IdempotentRequest, _ answer: StoredAnswer) throws(Fault) {

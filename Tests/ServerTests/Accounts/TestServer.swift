@@ -150,7 +150,7 @@ final class TestServer {
             let answer = answered.answer
             return Reply(status: answer.status, fields: answer.fields, body: answer.body, signer: answered.signer)
         } catch {
-            let answer = RefusalAnswer.make(error, dialect: .problem, nil, event: event, now: clock.now)
+            let answer = RefusalAnswer.make(error, dialect: .problem, .code, event: event, now: clock.now)
             return Reply(status: answer.status, fields: answer.fields, body: answer.body, refusal: error)
         }
     }

@@ -20,7 +20,7 @@ import Testing
         try MessageSignatures().sign(&draft, as: server.release, at: server.clock.now, nonce: nonce)
         let request = draft.request()
         let caller = try await server.gate.judge(request)
-        return try KeyedRequest.read(request, from: caller, at: 7)
+        return try KeyedRequest.read(request, from: caller, calling: { .unknown }, at: 7)
     }
 
     @Test func copiesAreOneAndAllElseIsNot() async throws {
