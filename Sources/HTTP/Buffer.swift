@@ -26,10 +26,13 @@ final class Buffer {
     /// Bytes that may still be appended.
     var space: Int { Buffer.size - count }
 
-    /// The room behind what is filled, after moving that to the front where there is none.
-    func room() -> UnsafeMutableRawBufferPointer {
-        if start > 0, end == Buffer.size || count < 64 { compact() }
-        return UnsafeMutableRawBufferPointer(start: base + end, count: Buffer.size - end)
+    /// The room behind what is filled and before byte `most`, after moving that to the front where there is
+    /// none. What lies behind `most` is not touched, so its memory need not exist; only a buffer that holds
+    /// so much already has more room.
+    func room(upTo most: Int = Buffer.size) -> UnsafeMutableRawBufferPointer {
+        if start > 0, end >= most || count < 64 { compact() }
+        let limit = end < most ? min(most, Buffer.size) : Buffer.size
+        return UnsafeMutableRawBufferPointer(start: base + end, count: limit - end)
     }
 
     func didFill(_ count: Int) { end += min(count, Buffer.size - end) }

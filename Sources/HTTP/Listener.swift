@@ -1,6 +1,7 @@
 import CEvent
 import CountersignWire
 import Glibc
+import Synchronization
 
 /// A loop's own listening socket and the connections it accepted. Every loop has one on the same port; the kernel deals
 /// the connections out. Confined to its loop, but for `make`.
@@ -142,11 +143,8 @@ package final class Listener: @unchecked Sendable {
         switch registry.add(limit: limits.connections) {
         case .within: open(client, from: address, usage)
         case .over:
-            let mayAsk = registry.mayMakeRoom(now: loop.seconds)
-            if mayAsk { registry.makeRoom(limit: limits.connections) }
-            let connection = open(client, from: address, usage)
-            connection.isNewcomer = mayAsk
-            connection.isOverLimit = !mayAsk
+            makeRoomForNewcomer()
+            open(client, from: address, usage).isOverLimit = registry.current > limits.connections
         case .farOver:
             usage.end()
             close(client)
@@ -167,6 +165,7 @@ package final class Listener: @unchecked Sendable {
         connection.index = connections.count
         connection.number = opened
         connections.append(connection)
+        list(connection, as: .unproven)
         // Detached: an inheriting task would run on the main actor, and never start.
         Task.detached(executorPreference: loop) { await connection.serve() }
         return connection
@@ -192,7 +191,10 @@ package final class Listener: @unchecked Sendable {
     }
 
     func didEnd(_ connection: Connection) {
-        registry.remove()
+        if connection.isListed {
+            unlist(connection)
+            registry.remove()
+        }
         if let share = connection.stream.share { loop.releaseShare(share) }
         let last = connections.removeLast()
         if last !== connection {
@@ -218,20 +220,100 @@ package final class Listener: @unchecked Sendable {
 
     // MARK: Giving way
 
-    /// Ends up to so many idle connections that have proved just `standing`: those of the address with most connections
-    /// first, the longest idle first. How many that were. On the loop.
-    func evict(_ standing: ConnectionStanding, most: Int) -> Int {
-        guard most > 0 else { return 0 }
-        let idle = connections.filter { $0.usage.standing == standing && $0.mayGiveWay }
-        // The newest one, to which others gave way, is left the time to ask; more than one such would let
-        // strangers who connect again and again end the connections of those who have proved something.
-        let newest = idle.filter(\.isFresh).max { $0.number < $1.number }
-        let ordered = idle.filter { $0 !== newest }
-            .map { (connection: $0, siblings: $0.usage.siblings, since: $0.idleSince) }
-            .sorted { ($1.siblings, $0.since) < ($0.siblings, $1.since) }
-        let ended = ordered.prefix(most).count { $0.connection.stream.interruptReader() }
-        for _ in 0..<ended { registry.counters.add(.evictedIdle) }
-        return ended
+    private var roster = ConnectionRoster()
+    private let most = Atomic<Int>(0)
+    /// The unproven connections of the address that has most of them on this loop; readable on any thread.
+    var mostUnproven: Int { most.load(ordering: .relaxed) }
+    /// Seconds that a newcomer has to prove something, while few have proved nothing.
+    private static let grace: Int64 = 2
+    /// Unproven connections that one search looks at.
+    private static let tries = 8
+
+    private func list(_ connection: Connection, as standing: ConnectionStanding) {
+        roster.insert(connection, as: standing, now: loop.seconds)
+        connection.isListed = true
+        if connection.listedStanding == .unproven { didChangeUnproven(by: 1) }
+    }
+
+    private func unlist(_ connection: Connection) {
+        connection.isListed = false
+        roster.remove(connection)
+        if connection.listedStanding == .unproven { didChangeUnproven(by: -1) }
+    }
+
+    private func didChangeUnproven(by change: Int) {
+        registry.countUnproven(change)
+        most.store(roster.unproven.most, ordering: .relaxed)
+    }
+
+    /// What the connection has proved has changed, or whom it counts to. On the loop.
+    func relist(_ connection: Connection, as standing: ConnectionStanding) {
+        guard connection.isListed else { return }
+        unlist(connection)
+        list(connection, as: standing)
+    }
+
+    /// Ends a connection that has proved nothing for one that is about to be opened. Another loop is asked
+    /// where its strangers are more; its connection counts as ended from now on.
+    private func makeRoomForNewcomer() {
+        let limit = limits.connections
+        let isCrowded = registry.isCrowded(limit: limit)
+        let crowded = registry.mostCrowded(from: self)
+        guard crowded !== self, !registry.isFull(limit: limit) || mostUnproven == 0 else {
+            if evictUnproven(isCrowded: isCrowded) { registry.remove() }
+            return
+        }
+        registry.remove()
+        crowded.loop.perform { [registry] in
+            if !crowded.evictUnproven(isCrowded: isCrowded) { registry.restore() }
+        }
+    }
+
+    /// Has another connection give way to one that has proved `standing`; false where there is no room.
+    func makeRoom(for standing: ConnectionStanding) -> Bool {
+        guard registry.current > limits.connections, !evictForProven(standing) else { return true }
+        return registry.makeRoomElsewhere(than: self, for: standing, now: loop.seconds)
+            && !registry.isFull(limit: limits.connections)
+    }
+
+    /// Ends one connection for one that has proved `standing`: of strangers, else an idle one that proved no
+    /// more, else one that proved more and was idle for long.
+    func evictForProven(_ standing: ConnectionStanding) -> Bool {
+        if evictUnproven(isCrowded: false) {
+            registry.remove()
+            return true
+        }
+        for other in ConnectionStanding.allCases.dropFirst() {
+            let latest = other <= standing ? loop.seconds : loop.seconds - Int64(deadlines.idleUnproven)
+            guard let connection = roster.idle(other, since: latest) else { continue }
+            evict(connection)
+            registry.remove()
+            return true
+        }
+        return false
+    }
+
+    /// Ends a connection that has proved nothing; the caller counts it out. Newcomers are left a while to
+    /// prove something unless `isCrowded`. One whose request is being worked on is spared if few tries find
+    /// another.
+    private func evictUnproven(isCrowded: Bool) -> Bool {
+        for left in (0..<Listener.tries).reversed() {
+            guard let connection = roster.unproven.first else { return false }
+            let isNew = connection.unprovenPlace.since + Listener.grace >= loop.seconds
+            guard isCrowded || !isNew else { return false }
+            if connection.awaitsClient || left == 0 {
+                evict(connection)
+                return true
+            }
+            relist(connection, as: .unproven)
+        }
+        return false
+    }
+
+    private func evict(_ connection: Connection) {
+        unlist(connection)
+        registry.counters.add(.evictedIdle)
+        connection.stream.close()
     }
 
     /// Once a second.

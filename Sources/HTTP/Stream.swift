@@ -20,6 +20,8 @@ final class Stream: @unchecked Sendable {
     private var reader: UnsafeContinuation<Wake, Never>?
     private var writer: UnsafeContinuation<Wake, Never>?
     private(set) var isClosed = false
+    /// Its task waits for the socket or for a turn, or is about to go on after that.
+    private(set) var isSuspended = false
     /// Where it stands in its loop's table.
     var place = 0
     /// For a wait to read, and for a wait to write: on the loop's clock, `Int64.max` for none. Absolute:
@@ -129,7 +131,9 @@ final class Stream: @unchecked Sendable {
     /// Nothing is read or written meanwhile: what the socket and OpenSSL hold stays there.
     func waitForTurn() async throws(Failure) {
         guard let share else { return }
+        isSuspended = true
         await loop.waitForTurn(share)
+        isSuspended = false
         loop.charged = share
         hasJustWaited = true
         unmeasured = 0
@@ -204,12 +208,12 @@ final class Stream: @unchecked Sendable {
 
     // MARK: Reading and writing
 
-    /// Reads at least one byte into `buffer`; 0 at the end of the input.
-    func read(into buffer: Buffer) async throws(Failure) -> Int {
+    /// Reads at least one byte into `buffer`, up to about `most` bytes in it; 0 at the end of the input.
+    func read(into buffer: Buffer, upTo most: Int = Buffer.size) async throws(Failure) -> Int {
         while true {
             guard !isClosed else { throw .closed }
             if mustShareTurn { try await shareTurn(until: readDeadline) }
-            switch readOnce(into: buffer) {
+            switch readOnce(into: buffer.room(upTo: most)) {
             case .done(let count):
                 didMove(count)
                 buffer.didFill(count)
@@ -247,8 +251,7 @@ final class Stream: @unchecked Sendable {
         }
     }
 
-    private func readOnce(into buffer: Buffer) -> Attempt {
-        let room = buffer.room()
+    private func readOnce(into room: UnsafeMutableRawBufferPointer) -> Attempt {
         if let ssl {
             return attempt { SSL_read(ssl, room.baseAddress, Int32(clamping: room.count)) }
         }
@@ -290,6 +293,7 @@ final class Stream: @unchecked Sendable {
         guard !isClosed, reader == nil else { throw .closed }
         guard readDeadline > loop.seconds else { throw .timedOut }
         armRead()
+        isSuspended = true
         try settle(await withUnsafeContinuation { reader = $0 })
     }
 
@@ -298,11 +302,13 @@ final class Stream: @unchecked Sendable {
         guard writeDeadline > loop.seconds else { throw .timedOut }
         event_add(writeEvent, nil)
         pace?.beginsWait(unsent: Int(cs_unsent_bytes(descriptor)), now: loop.seconds)
+        isSuspended = true
         try settle(await withUnsafeContinuation { writer = $0 })
     }
 
     private func settle(_ wake: Wake) throws(Failure) {
         hasJustWaited = true
+        isSuspended = false
         if let share { loop.charged = share }
         switch wake {
         case .ready:

@@ -125,7 +125,7 @@ final class Gateway: Handler, @unchecked Sendable {
         }
         var caller: Caller?
         if route.admission == .anyone {
-            if isAwaited { try await readBody(of: exchange, atMost: Route.mostBodyBytes, into: &request) }
+            // None of these routes reads a body: waiting for one would let anybody hold a connection.
             await gate.recognise(request, judgement)
         } else {
             let judged = try await admit(exchange, &request, judgement, for: .ownRoute, as: route.effect)
@@ -203,7 +203,7 @@ final class Gateway: Handler, @unchecked Sendable {
         }
         let caller = try await gate.judge(
             request, judgement, from: { network(of: exchange) }, for: destination, as: effect)
-        if let proof = judgement.proof { exchange.recordProof(proof) }
+        exchange.recordProof(caller.proof)
         try exchange.checkOverload()
         return caller
     }
@@ -374,8 +374,13 @@ extension Request {
     }
 }
 
+extension Caller {
+    /// Whom the request counts to: a bearer session is known only here, for no key names it.
+    fileprivate var proof: CallerProof { session.map { .session(account: $0.account.number) } ?? .release }
+}
+
 extension Judgement {
-    /// What the gate has established about the caller; nil while his signature has not held.
+    /// What the head has proved about the caller; nil while the signature has not held.
     fileprivate var proof: CallerProof? {
         guard signer != nil else { return nil }
         return session.map { .session(account: $0.account.number) } ?? .release

@@ -1,7 +1,20 @@
 import Synchronization
 
 /// What a connection's latest request has proved. Where connections are short, those that proved less give way first.
-enum ConnectionStanding: Sendable, CaseIterable { case unproven, release, session }
+enum ConnectionStanding: Int, Comparable, Sendable, CaseIterable {
+    case unproven, release, session
+
+    static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+}
+
+extension CallerProof {
+    var standing: ConnectionStanding {
+        switch self {
+        case .release: .release
+        case .session: .session
+        }
+    }
+}
 
 /// What the listeners of one port share: how many connections are open over all loops, whose they are, and
 /// which give way.
@@ -33,53 +46,62 @@ package final class ConnectionRegistry: Sendable {
 
     func remove() { count.subtract(1, ordering: .relaxed) }
 
+    /// Undoes a ``remove()`` that was ahead of the connection's end.
+    func restore() { count.add(1, ordering: .relaxed) }
+
     /// Bytes of bodies that are held.
     package var heldBytes: Int { held.current }
 
     // MARK: Making room
 
     private let listeners = Locked<[Listener]>([])
-    private let isMakingRoom = Atomic<Bool>(false)
-    /// The second in which no connection was idle.
+    private let unproven = Atomic<Int>(0)
+    private let isSearching = Atomic<Bool>(false)
+    /// The second in which no proven connection was idle.
     private let failed = Atomic<Int64>(-2)
 
     func register(_ listener: Listener) { listeners.withValue { $0.append(listener) } }
 
     func unregister(_ listener: Listener) { listeners.withValue { $0.removeAll { $0 === listener } } }
 
-    /// Whether idle connections may be found that give way; not where none was a moment ago.
-    func mayMakeRoom(now: Int64) -> Bool { now > failed.load(ordering: .relaxed) + 1 }
+    func countUnproven(_ change: Int) { unproven.add(change, ordering: .relaxed) }
 
-    /// Ends idle connections so that new ones find room: of all loops, those that proved less first. Returns
-    /// at once; the loops end their own connections, one loop after the other. One search runs at a time, and
-    /// ends several connections.
-    func makeRoom(limit: Int) {
-        guard !isMakingRoom.exchange(true, ordering: .acquiring) else { return }
-        let steps = listeners.withValue { listeners in
-            ConnectionStanding.allCases.flatMap { standing in listeners.map { Step(listener: $0, standing: standing) } }
-        }
-        let excess = max(0, current - limit)
-        advance(steps[...], excess: max(1, excess), spare: limit / 32, found: 0)
+    /// Whether strangers hold more than the places over the limit in which newcomers may prove something.
+    func isCrowded(limit: Int) -> Bool {
+        unproven.load(ordering: .relaxed) > ConnectionRegistry.reserve(for: limit) / 2
     }
 
-    private struct Step: Sendable {
-        let listener: Listener
-        let standing: ConnectionStanding
+    /// Whether so many are open that no other proven connection may be over the limit.
+    func isFull(limit: Int) -> Bool { current > limit + ConnectionRegistry.reserve(for: limit) / 2 }
+
+    /// The listener whose loop has the address with most unproven connections: `listener` itself unless
+    /// another has more.
+    func mostCrowded(from listener: Listener) -> Listener {
+        listeners.withValue { listeners in
+            listeners.reduce(listener) { $1.mostUnproven > $0.mostUnproven ? $1 : $0 }
+        }
     }
 
-    /// Of strangers some more are ended than are needed now, so that not every new connection causes a
-    /// search; of others none.
-    private func advance(_ steps: ArraySlice<Step>, excess: Int, spare: Int, found: Int) {
-        let wanted = steps.first?.standing == .unproven ? excess + spare : excess
-        guard let step = steps.first, found < wanted else {
-            if found == 0 { failed.store(EventLoop.monotonicSeconds(), ordering: .relaxed) }
-            return isMakingRoom.store(false, ordering: .releasing)
+    /// Has the other loops look for a connection that gives way to one of `standing`, one loop after the
+    /// other, one search at a time. False where there is none to ask, or none had any a moment ago.
+    func makeRoomElsewhere(than listener: Listener, for standing: ConnectionStanding, now: Int64) -> Bool {
+        guard now > failed.load(ordering: .relaxed) + 1 else { return false }
+        let others = listeners.withValue { $0.filter { $0 !== listener } }
+        guard !others.isEmpty else { return false }
+        if !isSearching.exchange(true, ordering: .acquiring) { ask(others[...], for: standing) }
+        return true
+    }
+
+    private func ask(_ listeners: ArraySlice<Listener>, for standing: ConnectionStanding) {
+        guard let listener = listeners.first else {
+            failed.store(EventLoop.monotonicSeconds(), ordering: .relaxed)
+            return isSearching.store(false, ordering: .releasing)
         }
-        step.listener.loop.perform { [self] in
-            // Enough were found among those that proved less: the others stay.
-            let more = step.listener.evict(step.standing, most: wanted - found)
-            let isEnough = found + more > 0 && steps.dropFirst().first?.standing != step.standing
-            advance(isEnough ? [] : steps.dropFirst(), excess: excess, spare: spare, found: found + more)
+        listener.loop.perform { [self] in
+            guard !listener.evictForProven(standing) else {
+                return isSearching.store(false, ordering: .releasing)
+            }
+            ask(listeners.dropFirst(), for: standing)
         }
     }
 }

@@ -47,11 +47,7 @@ final class ConnectionUsage {
     func endExchange() -> Bool {
         inFlight?.count(-1, of: .requests)
         inFlight = nil
-        switch proof {
-        case nil: standing = .unproven
-        case .release: standing = .release
-        case .session: standing = .session
-        }
+        standing = proof?.standing ?? .unproven
         guard standing != .session, let account, owner === account.usage else { return true }
         account.usage.count(-1, of: .connections)
         guard peer.usage.reserve(1, of: .connections, limit: limits.effectiveAddressConnections) else {

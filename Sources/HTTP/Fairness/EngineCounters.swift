@@ -11,7 +11,7 @@ package final class EngineCounters: Sendable {
     package enum Event {
         /// A connection was closed because its address has as many as it may.
         case refusedByAddress
-        /// An idle connection was closed for a new one.
+        /// A connection was closed for a new one: a stranger's, or an idle one.
         case evictedIdle
         /// A connection that had used its share of a turn waited for the next.
         case deferredTurn

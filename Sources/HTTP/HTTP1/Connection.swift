@@ -15,12 +15,16 @@ final class Connection: Exchange, @unchecked Sendable {
     /// Of all connections that its listener opened, which.
     var number: UInt64 = 0
     private(set) var phase = Phase.opening
-    /// There are too many connections already: this one is told so and ended.
+    /// There were too many connections already: others give way to it once it has proved something, or it is
+    /// ended.
     var isOverLimit = false
     /// It begins with a PROXY header, before TLS.
     var expectsProxyHeader = false
-    /// There were too many, and idle ones give way to it.
-    var isNewcomer = false
+    /// Its place in the listener's lists; it is in none once it has given way.
+    var isListed = false
+    var listedStanding = ConnectionStanding.unproven
+    var listedIndex = 0
+    var unprovenPlace = UnprovenQueue.Place()
 
     private var input: Buffer?
     private var parser: HeadParser
@@ -56,6 +60,7 @@ final class Connection: Exchange, @unchecked Sendable {
         self.usage = usage
         self.retiresAt = retiresAt
         idleSince = stream.loop.seconds
+        readAhead = listener.limits.headBytes + 4_096
         parser = HeadParser(
             limits: listener.limits, rules: listener.settings.rules,
             transport: listener.tls == nil ? .plain : .tls)
@@ -76,6 +81,7 @@ final class Connection: Exchange, @unchecked Sendable {
                 await listener.handler.handle(self)
                 let end = try await finishExchange()
                 let mayStay = usage.endExchange()
+                relist(as: usage.standing)
                 guard end == .goesOn, mayStay else {
                     // Neither the request nor its body counts any more while the client takes its answer.
                     letGo()
@@ -97,6 +103,7 @@ final class Connection: Exchange, @unchecked Sendable {
             guard let usage = listener.usage(of: client) else { return false }
             self.usage.end()
             self.usage = usage
+            listener.relist(self, as: .unproven)
             stream.replaceShare(usage.source.address)
             peer = client.isIPv6 ? "[\(client.text)]:\(header.port)" : "\(client.text):\(header.port)"
             return true
@@ -119,10 +126,16 @@ final class Connection: Exchange, @unchecked Sendable {
         listener.didEnd(self)
     }
 
-    /// Whether it may give way to another: no request of it is being served.
-    var mayGiveWay: Bool { phase != .exchange }
-    /// Others gave way to it a moment ago, and it has not asked for anything yet.
-    var isFresh: Bool { isNewcomer && requests == 0 && loop.seconds < idleSince + 2 }
+    private func relist(as standing: ConnectionStanding) {
+        guard standing != listedStanding, !usage.isExempt else { return }
+        listener.relist(self, as: standing)
+    }
+
+    /// Whether nothing of it is under way, so that ending it costs the client no answer.
+    var isIdle: Bool { phase != .exchange && stream.awaitsInput }
+    /// Whether the server does nothing for it but wait: for a request or a body, for an answer to be taken,
+    /// or for its turn.
+    var awaitsClient: Bool { phase != .exchange || stream.isSuspended }
 
     /// Reads the next head; false where the connection is to end, cleanly or with a refusal already sent.
     private func receiveHead() async throws(Stream.Failure) -> Bool {
@@ -141,13 +154,12 @@ final class Connection: Exchange, @unchecked Sendable {
         do throws(Refusal) {
             while true {
                 if !buffer.isEmpty, let parsed = try parser.parse(buffer.span, into: &request) {
-                    guard !isOverLimit else { throw Refusal(.unavailable, "too many connections", retryAfter: 1) }
                     buffer.take(parsed.length)
                     begin(parsed)
                     return true
                 }
                 do throws(Stream.Failure) {
-                    guard try await stream.read(into: buffer) > 0 else { return false }
+                    guard try await stream.read(into: buffer, upTo: readAhead) > 0 else { return false }
                 } catch .timedOut {
                     guard !buffer.isEmpty else { return false }
                     throw Refusal(.timeout, "the head was not complete after \(deadlines.head) s")
@@ -216,7 +228,10 @@ final class Connection: Exchange, @unchecked Sendable {
     }
 
     /// Whether the answer that begins now may leave the connection open.
-    var keepsAlive: Bool { mayGoOn && !listener.isDraining }
+    var keepsAlive: Bool { mayGoOn && !listener.isDraining && !lacksRoom }
+
+    /// Whether it was opened over the limit, has found no room by what it proved, and there is none still.
+    private var lacksRoom: Bool { isOverLimit && listener.registry.current > listener.limits.connections }
 
     /// Whether another request can follow on this connection. One that was told so gets its next answer, though the
     /// listener has stopped accepting meanwhile.
@@ -240,11 +255,15 @@ final class Connection: Exchange, @unchecked Sendable {
         stream.readDeadline = loop.seconds + 3
         let buffer = takeInput()
         do throws(Stream.Failure) {
-            repeat { buffer.clear() } while try await stream.read(into: buffer) > 0
+            repeat { buffer.clear() } while try await stream.read(into: buffer, upTo: readAhead) > 0
         } catch {
             // Whatever ended it, the connection is over.
         }
     }
+
+    /// Bytes of input that are held while the client's requests wait for their answers, unless they are a
+    /// proven caller's body.
+    private let readAhead: Int
 
     private func takeInput() -> Buffer {
         if let input { return input }
@@ -256,13 +275,22 @@ final class Connection: Exchange, @unchecked Sendable {
     // MARK: Who calls
 
     var source: AddressRecord { usage.source }
-    var isOverloaded: Bool { usage.isOverloaded }
-    func checkOverload() throws(Refusal) { try usage.checkOverload() }
+    var isOverloaded: Bool { isOverLimit || usage.isOverloaded }
+
+    func checkOverload() throws(Refusal) {
+        if isOverLimit, usage.proof != nil {
+            throw Refusal(.unavailable, "too many connections", retryAfter: 1)
+        }
+        try usage.checkOverload()
+    }
 
     func attribute(to address: NetworkAddress) { usage.attribute(to: address, now: loop.seconds) }
 
     func recordProof(_ proof: CallerProof) {
         if !usage.recordProof(proof) { abandonKeepAlive() }
+        let standing = proof.standing
+        if standing > listedStanding { relist(as: standing) }
+        if isOverLimit { isOverLimit = !listener.makeRoom(for: standing) }
     }
 
     // MARK: The request's body
@@ -320,7 +348,8 @@ final class Connection: Exchange, @unchecked Sendable {
         }
         let before = loop.seconds
         stream.readDeadline = before + Int64(body.allowance)
-        guard try await stream.read(into: buffer) > 0 else { throw Stream.Failure.closed }
+        let most = usage.proof == nil ? readAhead : Buffer.size
+        guard try await stream.read(into: buffer, upTo: most) > 0 else { throw Stream.Failure.closed }
         body.didWait(seconds: loop.seconds - before)
     }
 

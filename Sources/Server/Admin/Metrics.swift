@@ -38,7 +38,7 @@ struct Metrics: Sendable {
             "Connections that were closed because their address had as many as it may.",
             counters.count(of: .refusedByAddress))
         page.add(
-            "countersign_connections_evicted_idle_total", .counter, "Idle connections that gave way to new ones.",
+            "countersign_connections_evicted_idle_total", .counter, "Connections that gave way to new ones.",
             counters.count(of: .evictedIdle))
         page.add(
             "countersign_turns_deferred_total", .counter,

@@ -8,7 +8,7 @@ import CountersignWire
 struct Route: Sendable {
     /// Who may call it.
     enum Admission: Sendable {
-        /// Anybody, with or without a signature.
+        /// Anybody, with or without a signature. A body is not read.
         case anyone
         /// Who signs as a live release.
         case release
@@ -16,7 +16,7 @@ struct Route: Sendable {
         case session
     }
 
-    /// Of a request to any of them: what they read is small, and some of them read it from anybody.
+    /// Of a request to any of them: what they read is small.
     static let mostBodyBytes = 64 << 10
 
     /// HEAD is taken where GET is.
