@@ -14,7 +14,7 @@ final class Gateway: Handler, @unchecked Sendable {
         case upstream(UpstreamPool)
     }
 
-    /// Of the loop's time, for the search of a mistake. A common one is found in less than 1 ms.
+    /// Of the loop's time, for the search of a mistake; the usual ones are found within it.
     private static let explanationNanoseconds: Int64 = 5_000_000
 
     private let gate: Gate
