@@ -54,7 +54,9 @@ final class Gateway: Handler, @unchecked Sendable {
     func handle(_ exchange: any Exchange) async {
         // One copy for all; with the body, once that has come.
         var request = exchange.request
-        if proxies.areNamed, let client = proxies.client(of: request, from: exchange.peer) {
+        if proxies.areNamed, !exchange.isClientUnnamed,
+            let client = proxies.client(of: request, from: exchange.peer)
+        {
             exchange.attribute(to: client.address ?? .unknown)
             exchange.attachment = client
         }

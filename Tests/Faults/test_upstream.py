@@ -27,7 +27,8 @@ def test_what_the_backend_sees(front, backend):
     request = front.key.request("POST", "/pay%20it?a=%2F&b", BODY, fields=[("content-type", "application/json")])
     hostile = (b"Countersign-Account: 1\r\ncountersign_account: 1\r\nCountersign-App: admin\r\nCOUNTERSIGN-Scheme: none\r\n"
                b"Connection: keep-alive, X-Hop\r\nX-Hop: 1\r\nKeep-Alive: 9\r\nTE: trailers\r\nUpgrade: h2c\r\n"
-               b"Proxy-Connection: close\r\nProxy-Authorization: Basic eDp5\r\nTrailer: X-T\r\nAccept: a/b\r\n")
+               b"Proxy-Connection: close\r\nProxy-Authorization: Basic eDp5\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n"
+               b"Trailer: X-T\r\nAccept: a/b\r\n")
     answer = front.send(request.replace(b"\r\nHost:", b"\r\n" + hostile + b"Host:", 1))
     if answer.status != 200:
         # Refusing such a request is as good as cleaning it; then the clean one must pass and be checked below.
@@ -38,7 +39,7 @@ def test_what_the_backend_sees(front, backend):
     assert (seen.method, seen.target, seen.body) == ("POST", "/pay%20it?a=%2F&b", BODY)
     assert seen.get("content-type") == "application/json"
     names = [name for name, _ in seen.fields]
-    for hop in ("x-hop", "keep-alive", "te", "upgrade", "proxy-connection", "proxy-authorization", "trailer"):
+    for hop in ("x-hop", "http2-settings", "keep-alive", "te", "upgrade", "proxy-connection", "proxy-authorization", "trailer"):
         assert hop not in names, hop
     assert not [name for name in names if name.startswith("countersign_")]
     expected = {"app": "demo", "release": front.key.key_id, "platform": "ios", "version": "1.0",
@@ -52,7 +53,7 @@ def test_what_the_backend_sees(front, backend):
 @pytest.mark.parametrize("field", [
     ("te", "trailers"), ("upgrade", "h2c"), ("trailer", "x-t"), ("keep-alive", "timeout=9"), ("proxy-connection", "close"),
     ("proxy-authorization", "Basic eDp5"), ("countersign-account", "1"), ("countersign_account", "1"),
-    ("countersign-event", "1"), ("countersign", "1"),
+    ("countersign-event", "1"), ("countersign", "1"), ("http2-settings", "AAMAAABkAAQAAP__"),
 ], ids=lambda field: field[0])
 def test_what_ends_here_ends_here_even_if_it_is_signed(front, backend, field):
     """A signature makes no field of this hop, and none of those that only we say, fit to go on."""

@@ -90,6 +90,17 @@ def test_the_client_is_who_the_proxy_names(behind, name, bytewise):
     assert found and all(one == peer or one.startswith(f"{peer}:") for one in found)
 
 
+@pytest.mark.parametrize("name", [name for name, (_, peer) in HEADERS.items() if peer == "127.0.0.1"])
+def test_a_proxy_that_names_nobody_vouches_for_no_field(behind, name):
+    """It passed on what the client wrote, and the client could name anybody."""
+    request = behind.key.request(target="/unnamed").replace(b"\r\nHost:", b"\r\nX-Forwarded-For: 198.51.100.9\r\nHost:", 1)
+    with connect(behind, HEADERS[name][0]) as connection:
+        connection.send(request)
+        answer = connection.answer()
+    assert answer.status == 200 and b"198.51.100.9" not in answer.body
+    assert b"countersign-client: 127.0.0.1" in answer.body.lower()
+
+
 def test_what_follows_may_stand_right_behind(behind):
     """The header takes no byte of what follows it in the same segment: TLS finds its own."""
     header, request = binary("203.0.113.10"), behind.key.request(target="/right-behind")

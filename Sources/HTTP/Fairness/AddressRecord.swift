@@ -6,8 +6,6 @@ package enum AddressBudget: CaseIterable, Sendable {
     case signedRefusal
     /// Requests whose signature did not hold.
     case failedVerification
-    /// Signatures of RSA and ECDSA keys that did not hold.
-    case publicKeyFailure
     /// Refusals that are explained, 5 ms each.
     case explanation
 
@@ -18,7 +16,6 @@ package enum AddressBudget: CaseIterable, Sendable {
         switch self {
         case .signedRefusal: (most: 1_000, perSecond: 400)
         case .failedVerification: (most: 2_000, perSecond: 1_000)
-        case .publicKeyFailure: (most: 200, perSecond: 100)
         case .explanation: (most: 20, perSecond: 2)
         }
     }
@@ -34,7 +31,6 @@ package final class AddressRecord: Sendable {
     let wider: AddressRecord?
     private let signedRefusals: TokenBucket
     private let failedVerifications: TokenBucket
-    private let publicKeyFailures: TokenBucket
     private let explanations: TokenBucket
 
     /// A record outside of any table, for tests and for callers without a connection.
@@ -46,7 +42,6 @@ package final class AddressRecord: Sendable {
         usage = Usage(wider: wider?.usage, scale: scale)
         signedRefusals = TokenBucket(.signedRefusal, scale: scale)
         failedVerifications = TokenBucket(.failedVerification, scale: scale)
-        publicKeyFailures = TokenBucket(.publicKeyFailure, scale: scale)
         explanations = TokenBucket(.explanation, scale: scale)
     }
 
@@ -57,7 +52,6 @@ package final class AddressRecord: Sendable {
             switch budget {
             case .signedRefusal: signedRefusals.take(now: now)
             case .failedVerification: failedVerifications.take(now: now)
-            case .publicKeyFailure: publicKeyFailures.take(now: now)
             case .explanation: explanations.take(now: now)
             }
         return isTaken && wider?.take(budget, now: now) ?? true
@@ -65,7 +59,7 @@ package final class AddressRecord: Sendable {
 
     /// Whether every budget is full again, so that forgetting the record forgives nothing.
     func isRested(now: Int64) -> Bool {
-        signedRefusals.isFull(now: now) && failedVerifications.isFull(now: now) && publicKeyFailures.isFull(now: now)
+        signedRefusals.isFull(now: now) && failedVerifications.isFull(now: now)
             && explanations.isFull(now: now)
     }
 }

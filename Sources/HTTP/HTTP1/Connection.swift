@@ -9,6 +9,7 @@ final class Connection: Exchange, @unchecked Sendable {
     let stream: Stream
     let listener: Listener
     private(set) var peer: String
+    private(set) var isClientUnnamed = false
     var request = Request()
     /// Where it stands in its listener's table.
     var index = 0
@@ -99,7 +100,10 @@ final class Connection: Exchange, @unchecked Sendable {
         guard expectsProxyHeader else { return true }
         switch try await stream.receiveProxyHeader() {
         case .success(let header):
-            guard let client = header.client else { return true }
+            guard let client = header.client else {
+                isClientUnnamed = true
+                return true
+            }
             guard let usage = listener.usage(of: client) else { return false }
             self.usage.end()
             self.usage = usage

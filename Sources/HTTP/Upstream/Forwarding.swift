@@ -74,7 +74,7 @@ enum HopByHop {
         case 6: equals("expect")
         case 7: equals("trailer") || equals("upgrade")
         case 10: equals("connection") || equals("keep-alive")
-        case 14: equals("content-length")
+        case 14: equals("content-length") || equals("http2-settings")
         case 16: equals("proxy-connection")
         case 17: equals("transfer-encoding")
         case 18: equals("proxy-authenticate")

@@ -22,6 +22,10 @@ struct PasswordRoutes: Sendable {
     }
 
     private func start(_ call: RouteCall) async throws(Refusal) -> RouteAnswer {
+        // Its finish would come on another connection, and so to the successor, which does not know it.
+        guard !services.handOver.hasHandedOver else {
+            throw Refusal(.unavailable, "the server is being restarted", retryAfter: 1)
+        }
         let release = try call.release()
         let app = try release.appName()
         let session = try PasswordRoutes.session(of: call)

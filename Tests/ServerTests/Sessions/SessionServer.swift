@@ -153,6 +153,7 @@ private final class HeldExchange: Exchange {
     let source = AddressRecord(address: .unknown)
     private(set) var proof: CallerProof?
     let isOverloaded = false
+    let isClientUnnamed = false
     var attachment: AnyObject?
 
     init(_ request: Request, _ loop: EventLoop) {
