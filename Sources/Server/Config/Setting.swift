@@ -299,7 +299,9 @@ extension Setting {
             "seconds until a connection takes no further request"),
         number("deadline-body", \.deadlines.body, in: 1...86_400, "seconds for a body, and one more for each 32 KiB"),
         number("deadline-stall", \.deadlines.stall, in: 1...86_400, "seconds for a client to take some of an answer"),
-        number("deadline-upstream-connect", \.deadlines.upstreamConnect, in: 1...3600, "seconds to reach the backend, and to wait for a free connection to it"),
+        number(
+            "deadline-upstream-connect", \.deadlines.upstreamConnect, in: 1...3600,
+            "seconds to reach the backend, and to wait for a free connection to it"),
         number("deadline-upstream-answer", \.deadlines.upstreamAnswer, in: 1...86_400, "seconds for its answer"),
         number("deadline-drain", \.deadlines.drain, in: 0...3600, "seconds for requests in flight, once told to stop"),
     ]
