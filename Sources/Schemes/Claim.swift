@@ -3,8 +3,8 @@ import CountersignWire
 
 /// What a request says about its own signature, read and well formed, and not yet believed.
 ///
-/// A class, so that the steps of the gate hand it on without copying some 400 bytes each time. Safe to share: the scheme
-/// that reads a request writes its claim, and nothing changes it afterwards.
+/// A class, so that the steps of the gate hand it on without copying some 400 bytes each time. Safe to share:
+/// the scheme that reads a request writes its claim, and nothing changes it afterwards.
 package final class Claim: @unchecked Sendable {
     /// When the signature says it was made.
     package enum Created: Sendable, Equatable {

@@ -141,15 +141,16 @@ extension StructuredField {
 }
 
 extension Span<UInt8> {
-    /// The first byte from `start` on that has a meaning in a quoted string or may not stand in one: a quote, a backslash, a
-    /// control character, or a byte beyond ASCII. Eight at a time, for names and nonces are longer than that.
+    /// The first byte from `start` on that has a meaning in a quoted string or may not stand in one: a quote,
+    /// a backslash, a control character, or a byte beyond ASCII. Reads eight bytes at a time.
     fileprivate func endOfPlainText(from start: Int) -> Int {
         let ones: UInt64 = 0x0101_0101_0101_0101
         let raw = bytes
         var position = start
         while position + 8 <= raw.byteCount {
             let word = raw.unsafeLoadUnaligned(fromByteOffset: position, as: UInt64.self)
-            // The top bit of each such byte. A borrow can set one too many, but only above a true one, and the lowest is taken.
+            // The top bit of each such byte. A borrow can set one too many, but only above a true one, and the
+            // lowest is taken.
             let quote = word ^ (ones &* UInt64(UInt8(ascii: "\"")))
             let backslash = word ^ (ones &* UInt64(UInt8(ascii: "\\")))
             let delete = word ^ (ones &* 0x7F)

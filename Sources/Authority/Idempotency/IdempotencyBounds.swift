@@ -26,12 +26,12 @@ package enum IdempotencyScope: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// Whose keys are counted together, so that nobody takes the room of others: an account, or the network that
+/// Whose keys are counted together, so that no holder takes the room of others: an account, or the network that
 /// callers without a session call from, whatever release they name.
 package enum IdempotencyHolder: Sendable, Hashable, CustomStringConvertible {
     case account(Int64)
-    /// An IPv4 address in 4 bytes, or the first 6 of an IPv6 address: whoever has one network of 48 bits has
-    /// 65,536 of 64.
+    /// An IPv4 address in 4 bytes, or the first 6 of an IPv6 address: one party often has a network of 48
+    /// bits, which holds 65,536 networks of 64.
     case network([UInt8])
 
     /// The first word of the text of a network; that of an account is its scope's. Stores tell both by their
@@ -81,7 +81,7 @@ package struct KeptAmount: Sendable, Equatable {
     fileprivate func hasRoom(beside used: KeptAmount) -> Bool { used.keys < keys && used.bytes < bytes }
 }
 
-/// How much may be remembered, so that nobody who may use keys fills the disk, or takes the room of others.
+/// How much may be remembered, so that no caller fills the disk or takes the room of others.
 ///
 /// A release's key is in every copy of its app, so callers without a session have a part of their own, which
 /// sessions do not share. In each part a holder has at most a share of what is free, so that many who take as

@@ -83,7 +83,7 @@ package final class ConnectionRegistry: Sendable {
     }
 
     /// Has the other loops look for a connection that gives way to one of `standing`, one loop after the
-    /// other, one search at a time. False where there is none to ask, or none had any a moment ago.
+    /// other, one search at a time. False if no other loop exists, or if none found one a moment ago.
     func makeRoomElsewhere(than listener: Listener, for standing: ConnectionStanding, now: Int64) -> Bool {
         guard now > failed.load(ordering: .relaxed) + 1 else { return false }
         let others = listeners.withValue { $0.filter { $0 !== listener } }

@@ -1,6 +1,7 @@
 import CountersignWire
 
-/// Whom a connection and its present exchange count to. Confined to their loop; a class, so that asking it copies nothing.
+/// Whom a connection and its present exchange count to. Confined to their loop; a class, so that asking it
+/// copies nothing.
 ///
 /// A connection counts to its address until a request proves a session, and to that account from then on; what a request that
 /// proves less brings it back. The connections of trusted proxies count to nobody, for each carries many clients; their requests

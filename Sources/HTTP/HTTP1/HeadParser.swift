@@ -268,7 +268,7 @@ package struct HeadParser {
     }
 
     /// Whether a `Connection` field says `close`. It must not name fields that give the request its meaning:
-    /// whoever stands in between can write it, because it cannot be signed. Source: RFC 9110 §7.6.1.
+    /// anyone on the path can write it, because it cannot be signed. Source: RFC 9110 §7.6.1.
     private static func announcesClose(_ value: Slice, of bytes: Span<UInt8>) throws(Refusal) -> Bool {
         var announcesClose = false
         var rest = value

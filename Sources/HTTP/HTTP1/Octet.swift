@@ -58,7 +58,8 @@ enum Octet {
         let whole = bytes.count & ~7
         for offset in stride(from: 0, to: whole, by: 8) {
             let word = bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
-            // The top bit of each byte from `A` on, less those behind `Z`; and their difference in case is that bit by two lower.
+            // Sets the top bit of each byte from `A` to `Z`. Shifted right by two, it is the bit in which the
+            // two cases of a letter differ.
             let upper = (word &+ ones &* (0x80 - 0x41)) ^ (word &+ ones &* (0x80 - 0x5B))
             bytes.storeBytes(of: word | (upper & (ones &* 0x80)) >> 2, toByteOffset: offset, as: UInt64.self)
         }

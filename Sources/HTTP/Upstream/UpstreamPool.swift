@@ -24,8 +24,8 @@ package struct UpstreamLimits: Sendable, Equatable {
 ///
 /// A request takes an idle connection, the most recently used one first; else it opens one; else, at the
 /// limit, it waits for the next that becomes free. While requests wait, no connection is idle. Of those that
-/// wait, whoever holds least is served first; see ``endTransfers(now:)`` for connections that do not become
-/// free.
+/// wait, the caller that holds least is served first; see ``endTransfers(now:)`` for connections that do not
+/// become free.
 package final class UpstreamPool: @unchecked Sendable {
     private static let mostIdle = 256
     private static let idleSeconds: Int64 = 55
@@ -178,7 +178,7 @@ package final class UpstreamPool: @unchecked Sendable {
         }
     }
 
-    /// To the first request of whoever holds least.
+    /// To the first request of the caller that holds least.
     private func grant(_ grant: UpstreamGrant) {
         guard let waiter = waiting.popFirst(by: { $0.load }) else { return }
         waiter.party.count(1)

@@ -11,7 +11,8 @@ final class ClientLines {
     let bytes: [UInt8]
     private let host: [UInt8]
 
-    /// The lines for a request of this exchange, composed once for each connection and host. `request` is the exchange's own.
+    /// The lines for a request of this exchange, composed once for each connection and host. `request` is the
+    /// exchange's own.
     static func lines(
         for exchange: any Exchange, sending request: Request, behind proxies: TrustedProxies
     ) -> ClientLines {

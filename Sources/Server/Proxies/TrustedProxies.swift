@@ -23,9 +23,9 @@ struct TrustedProxies: Sendable {
         return ProxiedClient(address: client(of: request, from: proxy), proxy: proxy)
     }
 
-    /// Where the client calls from: the last hop that is no proxy of ours, or the first of all. The proxy
-    /// itself calls where it names nobody. Nil where a hop that decides is no address: it is nobody's then,
-    /// and no proxy's in particular.
+    /// Where the client calls from: the last hop that is no trusted proxy, or the first of all. Without the
+    /// field it is the proxy itself. Nil if a hop that decides is not an address: the client is then unknown,
+    /// and never a proxy.
     ///
     /// Each proxy adds to the right of `X-Forwarded-For` whom it had the request from; so the bytes are read
     /// from the right, and split at the comma, whatever else a client wrote before it. Source: RFC 9110 §5.3.
