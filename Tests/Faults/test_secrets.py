@@ -11,6 +11,7 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
+from pathlib import Path
 
 import pytest
 from cryptography.hazmat.primitives import serialization
@@ -233,6 +234,14 @@ def without_ptrace(*command: str) -> list[str]:
     return ["setpriv", "--bounding-set", "-sys_ptrace", *command] if os.getuid() == 0 else [*command]
 
 
+def await_program(process: subprocess.Popen, *, name: str, seconds: float = 10) -> None:
+    """Until it runs the program of that name: `setpriv`, which starts it, may still do what nobody else may read."""
+    deadline = time.monotonic() + seconds
+    while Path(f"/proc/{process.pid}/comm").read_text().strip() != name:
+        assert time.monotonic() < deadline, f"process {process.pid} did not become {name}"
+        time.sleep(0.01)
+
+
 def reads_memory(process: int) -> bool:
     done = subprocess.run(without_ptrace("dd", f"if=/proc/{process}/mem", "count=0"), capture_output=True, check=False)
     return done.returncode == 0
@@ -244,6 +253,7 @@ def test_its_memory_is_its_own(tmp_path):
     gateway = Gateway(tmp_path).start(prefix=tuple(without_ptrace()))
     sleeper = subprocess.Popen(without_ptrace("sleep", "60"))
     try:
+        await_program(sleeper, name="sleep")
         assert reads_memory(sleeper.pid), "nobody's memory can be read here: this shows nothing"
         assert not reads_memory(gateway.process.pid)
     finally:
