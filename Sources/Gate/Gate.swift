@@ -136,8 +136,8 @@ package final class Gate: Sendable {
         var caller = try await replay.admit(proof)  // one atomic insert, after the signature
         caller.update = judgement.update
         judgement.step = .session
-        if destination != .login { caller = try await bearers.identify(caller, sending: request, claim, work) }
-        caller = try await sessions.resume(caller, sending: request, to: destination, at: clock.now)
+        if destination != .login { try await bearers.identify(&caller, sending: request, claim, work) }
+        try sessions.check(caller, sending: request, to: destination, at: clock.now)
         judgement.step = .device
         if destination == .backend {
             try await devices.check(caller, sending: request, signed: claim.label, from: network, at: clock.now, work)

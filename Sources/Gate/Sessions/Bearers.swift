@@ -8,31 +8,29 @@ struct Bearers: Sendable {
 
     init(_ source: any SessionSource) { self.source = source }
 
-    /// The caller with the session of the token that it sends, which may be over. Refused as `session-ended` where there is
+    /// Gives the caller the session of the token that it sends, which may be over. Refused as `session-ended` where there is
     /// no such session, where it is another app's, and where the caller says that it is somebody else's.
     nonisolated(nonsending) func identify(
-        _ caller: Caller, sending request: Request, _ claim: Claim, _ work: WorkspaceLease
-    ) async throws(Refusal) -> Caller {
-        if caller.session != nil || isLeftToBackend(caller) {
-            try refuseStray(in: request)
-            return caller
-        }
+        _ caller: inout Caller, sending request: Request, _ claim: Claim, _ work: WorkspaceLease
+    ) async throws(Refusal) {
+        if caller.session != nil || isLeftToBackend(caller) { return try refuseStray(in: request) }
         if caller.scheme == .messageSignatures {
-            guard let token = try ownToken(of: caller, in: request) else { return caller }
-            return try await identify(caller, by: token)
+            guard let token = try ownToken(of: caller, in: request) else { return }
+            caller.session = try await session(of: caller.release.app, bearing: token)
+            return
         }
         let users = try StatedUsers(in: request, caller.scheme)
         guard let token = try legacyToken(claim, of: caller, work, request) else {
             // A backend that is told a user id would believe it, and only a session vouches for one.
             guard users.ids.isEmpty else { throw Refusal(.sessionEnded, "userId without a token") }
-            return caller
+            return
         }
-        let found = try await identify(caller, by: token)
-        let subject = Array((found.session?.account.subject ?? "").utf8)
+        let session = try await session(of: caller.release.app, bearing: token)
+        let subject = Array(session.account.subject.utf8)
         for id in users.ids where id != subject {
             throw Refusal(.sessionEnded, "userId is not the one that the token belongs to")
         }
-        return found
+        caller.session = session
     }
 
     /// Whether the caller's tokens are the backend's own.
@@ -47,21 +45,19 @@ struct Bearers: Sendable {
         throw Refusal(.sessionEnded, "session \(session.id): the token ran out, and this release renews none")
     }
 
-    nonisolated(nonsending) private func identify(
-        _ caller: Caller, by token: [UInt8]
-    ) async throws(Refusal) -> Caller {
+    nonisolated(nonsending) private func session(
+        of app: String, bearing token: [UInt8]
+    ) async throws(Refusal) -> Session {
         let session: Session?
         do throws(Fault) {
             session = try await source.session(bearing: token.span)
         } catch {
             throw Refusal(.unavailable, "sessions: \(error.message)", retryAfter: 5)
         }
-        guard let session, session.app == caller.release.app else {
+        guard let session, session.app == app else {
             throw Refusal(.sessionEnded, "no session has this token")
         }
-        var caller = caller
-        caller.session = session
-        return caller
+        return session
     }
 
     // MARK: Where tokens are

@@ -16,18 +16,17 @@ package struct Sessions: Sendable {
 
     package init(_ source: any SessionSource) { self.source = source }
 
-    /// The caller, with the session that is good for this request. `now` is in whole Unix seconds.
-    nonisolated(nonsending) package func resume(
+    /// Refuses a caller whose session is over, or who has none where one is needed. `now` is in whole Unix seconds.
+    package func check(
         _ caller: Caller, sending request: Request, to destination: Destination, at now: Int64
-    ) async throws(Refusal) -> Caller {
+    ) throws(Refusal) {
         if destination == .backend { try caller.release.policy.checkPath(of: request) }
         guard let session = caller.session else {
             if destination == .backend { try caller.release.policy.anonymous.admit(request) }
-            return caller
+            return
         }
         try Sessions.check(session, of: caller.release, at: now)
         source.noteUse(of: session, at: now)
-        return caller
     }
 
     /// Whether the session lives; `release` is the one that calls.

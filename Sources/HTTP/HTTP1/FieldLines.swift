@@ -50,6 +50,7 @@ enum FieldLines {
         var position = start
         while position < end - 2 {
             let nameStart = position
+            position = Octet.endOfLettersAndHyphens(in: bytes, from: position)
             while true {
                 while Octet.isTokenWithoutUnderscore(bytes[position]) { position += 1 }
                 guard bytes[position] == Octet.underscore else { break }

@@ -34,21 +34,44 @@ enum Octet {
     static func endOfFieldValue(in bytes: Span<UInt8>, from start: Int) -> Int {
         let raw = bytes.bytes
         var position = start
-        while position + 8 <= raw.byteCount {
-            let word = raw.unsafeLoadUnaligned(fromByteOffset: position, as: UInt64.self)
-            // The top bit of each byte that is a control character. A borrow can set one too many, but only above a true
-            // one, and the lowest is the one that is taken.
-            let delete = word ^ (ones &* 0x7F)
-            let hits = ((word &- ones &* 0x20) & ~word | (delete &- ones) & ~delete) & (ones &* 0x80)
-            guard hits != 0 else {
-                position += 8
+        while position + 16 <= raw.byteCount {
+            let hits = controls(in: raw.unsafeLoadUnaligned(fromByteOffset: position, as: UInt64.self))
+            let later = controls(in: raw.unsafeLoadUnaligned(fromByteOffset: position + 8, as: UInt64.self))
+            guard hits | later != 0 else {
+                position += 16
                 continue
             }
-            position += hits.trailingZeroBitCount >> 3
+            position += (hits != 0 ? hits.trailingZeroBitCount : 64 + later.trailingZeroBitCount) >> 3
             guard bytes[position] == tab else { return position }
             position += 1
         }
         while position < bytes.count, isFieldValue(bytes[position]) { position += 1 }
+        return position
+    }
+
+    /// The top bit of each byte that is a control character. A borrow can set one too many, but only above a true one:
+    /// the lowest is right.
+    @inline(__always) private static func controls(in word: UInt64) -> UInt64 {
+        let delete = word ^ (ones &* 0x7F)
+        return ((word &- ones &* 0x20) & ~word | (delete &- ones) & ~delete) & (ones &* 0x80)
+    }
+
+    /// The first byte from `start` on that is neither a letter nor a hyphen, of which most field names are made; eight
+    /// at a time.
+    @inline(__always) static func endOfLettersAndHyphens(in bytes: Span<UInt8>, from start: Int) -> Int {
+        let raw = bytes.bytes
+        var position = start
+        while position + 8 <= raw.byteCount {
+            let word = raw.unsafeLoadUnaligned(fromByteOffset: position, as: UInt64.self)
+            // Each byte's top bit: set by a carry from `a` on, and from behind `z` on. Bytes of 0x80 and more are no letters.
+            let folded = (word | ones &* 0x20) & (ones &* 0x7F)
+            let letters = (folded &+ ones &* (0x80 - 0x61)) & ~(folded &+ ones &* (0x80 - 0x7B))
+            let distances = (word ^ (ones &* UInt64(UInt8(ascii: "-")))) & (ones &* 0x7F)
+            let hyphens = ~(distances &+ ones &* 0x7F)
+            let others = (~(letters | hyphens) | word) & (ones &* 0x80)
+            guard others == 0 else { return position + others.trailingZeroBitCount >> 3 }
+            position += 8
+        }
         return position
     }
 
