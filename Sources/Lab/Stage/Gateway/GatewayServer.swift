@@ -145,9 +145,22 @@ package final class GatewayServer: StagedServer {
         if let process { _ = await Blocking.run { process.end(SIGKILL) } }
     }
 
+    /// `port` 0 is any: one that was free a moment ago may be another process's by now, and then the next is tried.
     private func launch(on port: UInt16) async throws(StageFault) -> (ChildProcess, UInt16) {
+        guard port == 0 else { return try await launch(listeningOn: port) }
+        for _ in 0..<4 {
+            do throws(StageFault) {
+                return try await launch(listeningOn: try Ports.free())
+            } catch {
+                guard error.description.contains("Address already in use") else { throw error }
+            }
+        }
+        return try await launch(listeningOn: try Ports.free())
+    }
+
+    private func launch(listeningOn port: UInt16) async throws(StageFault) -> (ChildProcess, UInt16) {
         let (plan, errors) = (plan, "\(plan.folder)/complaints-\(port)")
-        let words = self.words(port == 0 ? try Ports.free() : port)
+        let words = self.words(port)
         return try await Blocking.run { () throws(StageFault) in
             Files.remove(errors)
             let process = try plan.binary.start(words, errors: errors)
