@@ -18,6 +18,8 @@ package final class LiveKeys: KeySource, @unchecked Sendable {
         var longestLifetime: Int
         /// Where requests may be signed inside a form body.
         var signedForms: SignedForms
+        /// Whose unsigned requests are.
+        var hosted: LegacyHosts<HostedApp>
         var generation: UInt64
         var revision: Int64
     }
@@ -61,6 +63,15 @@ package final class LiveKeys: KeySource, @unchecked Sendable {
             try reload { $0.generation != self.deployment.generation.current }
         }
         return lock.read { snapshot.signedForms }.isAllowed(at: host)
+    }
+
+    package func app(at host: Span<UInt8>) throws(Fault) -> HostedApp? {
+        let generation = deployment.generation.current
+        if lock.read({ snapshot.generation != generation }) {
+            try reload { $0.generation != self.deployment.generation.current }
+        }
+        guard case .one(let app) = lock.read({ snapshot.hosted }).find(at: host) else { return nil }
+        return app
     }
 
     package var apps: [AppName] { lock.read { Array(snapshot.policies.keys) } }
@@ -127,6 +138,11 @@ package final class LiveKeys: KeySource, @unchecked Sendable {
             longestLifetime = max(longestLifetime, policy.longestLifetime)
             signedForms.add(policy)
         }
+        var hosted = LegacyHosts<HostedApp>()
+        for (name, entry) in apps {
+            guard let host = entry.policy.legacyHost else { continue }
+            hosted.add(HostedApp(name: name.description, policy: entry.policy), at: host)
+        }
         var keys: [KeyID: ReleaseKey] = [:]
         keys.reserveCapacity(stored.releases.count)
         for release in stored.releases {
@@ -145,7 +161,7 @@ package final class LiveKeys: KeySource, @unchecked Sendable {
         }
         return Snapshot(
             keys: keys, policies: apps.mapValues(\.policy), longestWindow: longestWindow,
-            longestLifetime: longestLifetime, signedForms: signedForms, generation: generation,
+            longestLifetime: longestLifetime, signedForms: signedForms, hosted: hosted, generation: generation,
             revision: stored.revision)
     }
 }

@@ -37,7 +37,12 @@ extension PolicyKey {
     }
 
     @Sendable static func applyHost(_ policy: inout Policy, _ text: String) -> String? {
-        guard AppName(text) != nil else { return nil }
+        let sides = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+        guard let host = sides.first, AppName(String(host)) != nil else { return nil }
+        if sides.count == 2 {
+            // In its one form, since it is compared by its bytes.
+            guard let port = number(sides[1]), (1...65_535).contains(port), String(port) == sides[1] else { return nil }
+        }
         policy.legacyHost = text
         return text
     }

@@ -142,9 +142,12 @@ extension PolicyKey {
             meaning: "whose the tokens of old clients are: the backend's own, or ours",
             fallback: "upstream", expected: "upstream or authority", visibility: .shown, apply: applyLegacySession),
         PolicyKey(
-            name: "legacy-host", value: "HOST",
-            meaning: "the host whose unsigned logins belong to this app",
-            fallback: "none", expected: "a host name in lower case", visibility: .shown, apply: applyHost),
+            name: "legacy-host", value: "HOST[:PORT]",
+            meaning:
+                "the host whose unsigned requests belong to this app, if it is no other app's; with a port, at that port "
+                + "alone",
+            fallback: "none", expected: "a host name in lower case, with a port or without", visibility: .shown,
+            apply: applyHost),
         PolicyKey(
             name: "legacy-salt", value: "TEXT",
             meaning: "the salt of the md5-salt rung; kept sealed",

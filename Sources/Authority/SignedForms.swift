@@ -7,7 +7,7 @@ import CountersignWire
 /// there alone.
 struct SignedForms: Sendable {
     private var isAllowedAnywhere = false
-    /// Lower-case, without a port.
+    /// As policies have them: lower-case, with a port or without.
     private var hosts: Set<[UInt8]> = []
 
     mutating func add(_ policy: Policy) {
@@ -23,11 +23,7 @@ struct SignedForms: Sendable {
     func isAllowed(at host: Span<UInt8>) -> Bool {
         if isAllowedAnywhere { return true }
         guard !hosts.isEmpty else { return false }
-        var name: [UInt8] = []
-        for index in 0..<host.count { name.append(ASCII.lowercased(host[index])) }
-        if let colon = name.lastIndex(of: UInt8(ascii: ":")), name.last != UInt8(ascii: "]") {
-            name.removeSubrange(colon...)
-        }
-        return hosts.contains(name)
+        let forms = HostForms(host)
+        return hosts.contains(forms.whole) || forms.withoutPort.map { hosts.contains($0) } == true
     }
 }

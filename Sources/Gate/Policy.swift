@@ -48,7 +48,7 @@ package struct Policy: Sendable, Equatable {
     package var legacySession = LegacySession.upstream
     /// Whether old clients renew their tokens, and so understand that one has run out.
     package var legacyRenewal = Permission.allowed
-    /// The host whose unsigned logins belong to this app. Lower-case.
+    /// The host whose unsigned requests belong to this app. Lower-case, with a port where only that one is meant.
     package var legacyHost: String?
     /// Seconds for which a token is good.
     package var tokenLifetime: Int64 = 7_200

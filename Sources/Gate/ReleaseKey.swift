@@ -78,6 +78,10 @@ package protocol KeySource: Sendable {
     /// as the client wrote it.
     func allowsSignedForms(at host: Span<UInt8>) throws(Fault) -> Bool
 
+    /// The app whose policy `legacy-host` names `host`; nil where none does, or more than one. Unsigned requests
+    /// belong to that app, and to no other. `host` is as the client wrote it.
+    func app(at host: Span<UInt8>) throws(Fault) -> HostedApp?
+
     /// Other releases of the same app that speak the same scheme, retired ones too: for explanations, which a secret
     /// that was mixed up is told by. A few are enough.
     nonisolated(nonsending) func siblings(of release: ReleaseKey) async throws(Fault) -> [ReleaseKey]
@@ -88,6 +92,8 @@ package protocol KeySource: Sendable {
 
 extension KeySource {
     package func allowsSignedForms(at host: Span<UInt8>) throws(Fault) -> Bool { true }
+
+    package func app(at host: Span<UInt8>) throws(Fault) -> HostedApp? { nil }
 
     package nonisolated(nonsending) func siblings(of release: ReleaseKey) async throws(Fault) -> [ReleaseKey] { [] }
 

@@ -16,7 +16,8 @@ import Testing
             ("timezone=UTC", "+00:00"), ("timezone=-00:00", "+00:00"), ("debug=on", "on"),
             ("forward=x-trace,x-b", "x-trace,x-b"),
             ("slots=limit(3)", "limit(3)"), ("slots=limit(03)", "limit(3)"), ("registration=open", "open"),
-            ("legacy-host=a.example.com", "a.example.com"), ("legacy-key=k=v", "k=v"), ("debug=", nil),
+            ("legacy-host=a.example.com", "a.example.com"),
+            ("legacy-host=a.example.com:8443", "a.example.com:8443"), ("legacy-key=k=v", "k=v"), ("debug=", nil),
         ])
     func good(_ row: (assignment: String, spelled: String?)) throws {
         #expect(try PolicyKey.change(row.assignment).value == row.spelled)
@@ -33,7 +34,8 @@ import Testing
             "debug=true", "forward=Host",
             "forward=connection", "forward=countersign-app", "forward=a b", "forward=x,x", "slots=limit(0)",
             "slots=many",
-            "registration=closed", "legacy-host=A", "nonsense=1", "window", "=1",
+            "registration=closed", "legacy-host=A", "legacy-host=a:", "legacy-host=a:080", "legacy-host=a:65536",
+            "legacy-host=a:b", "nonsense=1", "window", "=1",
         ])
     func bad(_ assignment: String) {
         let fault = #expect(throws: Fault.self) { try PolicyKey.change(assignment) }

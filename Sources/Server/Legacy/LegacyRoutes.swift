@@ -54,7 +54,9 @@ final class LegacyRoutes: Sendable {
         of request: Request, _ release: ReleaseKey?, isSigned: Bool
     ) throws(Refusal) -> LegacyApp? {
         do throws(Fault) {
-            guard isSigned else { return try services.ladder.apps.app(at: LegacyRoutes.host(of: request)) }
+            guard isSigned else {
+                return try services.ladder.apps.app(at: request.head.span.extracting(request.authority.range))
+            }
             guard let release else { return nil }
             return try services.ladder.apps.app(named: release.app)
         } catch {
@@ -68,13 +70,6 @@ final class LegacyRoutes: Sendable {
         case .login(let door): try await logIn(found.app, at: door, call)
         case .token: try await renew(found.app, call)
         }
-    }
-
-    /// Without the port, in lower case.
-    private static func host(of request: Request) -> String {
-        let authority = request.text(request.authority).lowercased()
-        guard let colon = authority.lastIndex(of: ":"), !authority.hasSuffix("]") else { return authority }
-        return String(authority[..<colon])
     }
 }
 

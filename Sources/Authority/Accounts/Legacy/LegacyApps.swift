@@ -10,6 +10,8 @@ import CountersignWire
 package final class LegacyApps: @unchecked Sendable {
     private struct Snapshot {
         var apps: [LegacyApp]
+        /// Whose unsigned logins are: of all apps, also those without `legacy-login`.
+        var hosts: LegacyHosts<AppName>
         var generation: UInt64
     }
 
@@ -25,33 +27,36 @@ package final class LegacyApps: @unchecked Sendable {
     }
 
     /// Whether any app's policy has `legacy-login`.
-    package var areAny: Bool { get throws(Fault) { try !current().isEmpty } }
+    package var areAny: Bool { get throws(Fault) { try !current().apps.isEmpty } }
 
     /// The app of that name; nil where its policy does not have `legacy-login`.
     package func app(named name: String) throws(Fault) -> LegacyApp? {
-        try current().first { $0.name.description == name }
+        try current().apps.first { $0.name.description == name }
     }
 
-    /// Whose an unsigned login is that came to `host`, in lower case and without a port: the app whose `legacy-host` this is,
-    /// else the only one there is. Nil where that does not say.
-    package func app(at host: String) throws(Fault) -> LegacyApp? {
-        let apps = try current()
-        let named = apps.filter { $0.policy.legacyHost == host }
-        if named.count == 1 { return named[0] }
-        return named.isEmpty && apps.count == 1 ? apps[0] : nil
+    /// Whose an unsigned login is that came to `host`, as the client wrote it: the app whose `legacy-host` this is, as for
+    /// every other unsigned request; where it is nobody's, the only app with `legacy-login`. Nil where that does not say,
+    /// and where the app does not have `legacy-login`.
+    package func app(at host: Span<UInt8>) throws(Fault) -> LegacyApp? {
+        let known = try current()
+        switch known.hosts.find(at: host) {
+        case .one(let name): return known.apps.first { $0.name == name }
+        case .several: return nil
+        case .nobody: return known.apps.count == 1 ? known.apps[0] : nil
+        }
     }
 
     /// Where the store cannot be read after a change it fails closed: the change may have closed the ladder.
-    private func current() throws(Fault) -> [LegacyApp] {
+    private func current() throws(Fault) -> Snapshot {
         let generation = deployment.generation.current
-        let (isCurrent, apps) = lock.read { (snapshot.generation == generation, snapshot.apps) }
-        if isCurrent { return apps }
+        let known = lock.read { snapshot }
+        if known.generation == generation { return known }
         return try reloading.write { () throws(Fault) in
             let held = lock.read { snapshot }
-            guard held.generation != deployment.generation.current else { return held.apps }
+            guard held.generation != deployment.generation.current else { return held }
             let fresh = try LegacyApps.load(deployment)
             lock.write { snapshot = fresh }
-            return fresh.apps
+            return fresh
         }
     }
 
@@ -59,12 +64,14 @@ package final class LegacyApps: @unchecked Sendable {
     private static func load(_ deployment: Deployment) throws(Fault) -> Snapshot {
         let generation = deployment.generation.current
         var apps: [LegacyApp] = []
+        var hosts = LegacyHosts<AppName>()
         for app in try deployment.store.apps() {
             let policy = try app.policy()
+            if let host = policy.legacyHost { hosts.add(app.name, at: host) }
             guard policy.legacyLogin == .allowed else { continue }
             apps.append(LegacyApp(name: app.name, policy: policy, ladder: try deployment.ladder(of: app, policy)))
         }
-        return Snapshot(apps: apps, generation: generation)
+        return Snapshot(apps: apps, hosts: hosts, generation: generation)
     }
 }
 
