@@ -5,10 +5,13 @@ import CountersignWire
 
 /// What administrators do. Each is durable, and seen by a running server, once it returns.
 extension Deployment {
-    /// `settings` are `KEY=VALUE`, as `--set` has them.
-    package func addApp(_ name: AppName, settings: [String], at now: Int64) throws(Fault) -> App {
+    /// `settings` are `KEY=VALUE`, as `--set` has them; `level` is what the backend's routes ask for.
+    package func addApp(
+        _ name: AppName, settings: [String], requiring level: RouteRule.Level = .session, at now: Int64
+    ) throws(Fault) -> App {
         var app = App(name: name, created: now)
-        let changes = try changes(settings, of: name)
+        app.settings[App.routesSetting] = .text(RouteRules(all: level).text)
+        let changes = try app.resolved(try changes(settings, of: name))
         for change in changes { app.settings[change.name] = change.setting }
         guard try store.insert(app, recording: recording(.appAdd, .app(name), Deployment.told(changes))) == .yes else {
             throw Fault(.failed, "app \(name): there is one of that name")
@@ -19,9 +22,7 @@ extension Deployment {
 
     package func setPolicy(_ assignments: [String], of name: AppName) throws(Fault) {
         let changes = try changes(assignments, of: name)
-        let draft = recording(.appPolicy, .app(name), Deployment.told(changes))
-        guard try store.change(name, changes, recording: draft) == .yes else { throw Deployment.noApp(name) }
-        generation.advance()
+        try changeApp(name) { (app) throws(Fault) in try app.resolved(changes) }
     }
 
     package func app(_ name: AppName) throws(Fault) -> App {
@@ -85,11 +86,11 @@ extension Deployment {
     ) throws(Fault) -> [(name: String, setting: StoredSetting?)] {
         var changes: [(name: String, setting: StoredSetting?)] = []
         for assignment in assignments {
-            let (key, value) = try PolicyKey.change(assignment)
+            let (key, value) = try PolicyKey.change(assignment, at: clock.now)
             let setting: StoredSetting? =
                 switch (value, key.visibility) {
                 case (nil, _): nil
-                case (let value?, .shown): .text(value)
+                case (let value?, .shown), (let value?, .rules): .text(value)
                 case (let value?, .secret):
                     .sealed(seal(Secret(copying: [UInt8](value.utf8).span), as: .policy(key.name, of: app)))
                 }
@@ -99,7 +100,7 @@ extension Deployment {
     }
 
     /// Settings for the audit log: that a secret was set, never which.
-    private static func told(
+    static func told(
         _ changes: [(name: String, setting: StoredSetting?)]
     ) -> [(name: String, value: JSONValue)] {
         changes.map { change in
@@ -111,7 +112,7 @@ extension Deployment {
         }
     }
 
-    private static func noApp(_ name: AppName) -> Fault {
+    static func noApp(_ name: AppName) -> Fault {
         Fault(.failed, "app \(name): there is none; `countersign app add \(name)` makes it")
     }
 }

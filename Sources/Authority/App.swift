@@ -50,7 +50,8 @@ package struct App: Sendable, Equatable {
 
     private func policy(over own: [String: String]) throws(Fault) -> Policy {
         var policy = Policy()
-        for (name, setting) in settings where own[name] == nil {
+        policy.routes = try routes()
+        for (name, setting) in settings where own[name] == nil && name != App.routesSetting {
             if case .text(let text) = setting { try apply(name, text, to: &policy) }
         }
         for (name, text) in own { try apply(name, text, to: &policy) }

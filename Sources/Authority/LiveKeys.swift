@@ -74,6 +74,19 @@ package final class LiveKeys: KeySource, @unchecked Sendable {
         return app
     }
 
+    /// The apps of which some requests reach the backend although they would be refused, and when the last of that ends,
+    /// in whole Unix seconds.
+    package func observed(at now: Int64) -> [String: Int64] {
+        var ends: [String: Int64] = [:]
+        for (app, policy) in lock.read({ snapshot.policies }) {
+            for enforcement in [policy.enforcement] + policy.routes.rules.compactMap(\.enforcement) {
+                guard enforcement.isObserving(at: now), case .observe(let until) = enforcement else { continue }
+                ends[app.description] = max(ends[app.description] ?? 0, until)
+            }
+        }
+        return ends
+    }
+
     package var apps: [AppName] { lock.read { Array(snapshot.policies.keys) } }
 
     nonisolated(nonsending) package func siblings(of release: ReleaseKey) async throws(Fault) -> [ReleaseKey] {

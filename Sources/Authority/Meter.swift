@@ -40,28 +40,40 @@ package enum MeterOutcome: Sendable, Hashable {
     case accepted
     /// Under the key that is to follow the current one.
     case acceptedUnderNextKey
+    /// Let through to a route that is open to anybody: nothing was judged.
+    case open
+    /// Let through although it would be refused for this: its route only observes.
+    case observed(Refusal.Code)
     case refused(Refusal.Code)
 
     /// Every one, in an order that does not change while the process runs.
     package static let all: [MeterOutcome] =
-        [.accepted, .acceptedUnderNextKey] + Refusal.Code.allCases.map { .refused($0) }
+        [.accepted, .acceptedUnderNextKey, .open] + Refusal.Code.allCases.map { .refused($0) }
+        + Refusal.Code.allCases.map { .observed($0) }
 
     /// How the store spells it: never reused.
     package var name: String {
         switch self {
         case .accepted: "accepted"
         case .acceptedUnderNextKey: "accepted-next"
+        case .open: "open"
+        case .observed(let code): MeterOutcome.observedPrefix + code.rawValue
         case .refused(let code): code.rawValue
         }
     }
+
+    private static let observedPrefix = "would-refuse "
 
     package init?(name: String) {
         switch name {
         case "accepted": self = .accepted
         case "accepted-next": self = .acceptedUnderNextKey
+        case "open": self = .open
         default:
-            guard let code = Refusal.Code(rawValue: name) else { return nil }
-            self = .refused(code)
+            let isObserved = name.hasPrefix(MeterOutcome.observedPrefix)
+            let code = isObserved ? String(name.dropFirst(MeterOutcome.observedPrefix.count)) : name
+            guard let code = Refusal.Code(rawValue: code) else { return nil }
+            self = isObserved ? .observed(code) : .refused(code)
         }
     }
 }

@@ -10,6 +10,8 @@ package struct PolicyKey: Sendable {
         case shown
         /// Kept sealed, never printed.
         case secret
+        /// Kept among the rules for routes, which `route list` shows.
+        case rules
     }
 
     package var name: String
@@ -40,22 +42,35 @@ package struct PolicyKey: Sendable {
     package func canonical(_ text: String) throws(Fault) -> String {
         var policy = Policy()
         guard let spelled = apply(&policy, text) else {
-            let shown = visibility == .shown ? " `\(text)`" : ""
+            let shown = visibility != .secret ? " `\(text)`" : ""
             throw Fault(.usage, "policy \(name)\(shown): expected \(expected)")
         }
         return spelled
     }
 
     /// Writes a value that ``canonical(_:)`` has passed into a policy.
-    package func set(_ value: String, in policy: inout Policy) { _ = apply(&policy, value) }
+    package func set(_ value: String, in policy: inout Policy) {
+        guard visibility == .rules, let paths = RoutePaths(value) else {
+            _ = apply(&policy, value)
+            return
+        }
+        let rules =
+            name == "anonymous"
+            ? policy.routes.setting(anonymous: paths) : policy.routes.setting(deviceSigned: paths)
+        policy.routes = rules ?? policy.routes
+    }
 
-    /// `K=V` of `--set`, checked. An empty value takes the setting back to its default.
-    package static func change(_ assignment: String) throws(Fault) -> (key: PolicyKey, value: String?) {
+    /// `K=V` of `--set`, checked. An empty value takes the setting back to its default. `now`
+    /// is in whole Unix seconds, for settings that end.
+    package static func change(
+        _ assignment: String, at now: Int64 = 0
+    ) throws(Fault) -> (key: PolicyKey, value: String?) {
         guard let equals = assignment.utf8.firstIndex(of: UInt8(ascii: "=")) else {
             throw Fault(.usage, "--set `\(assignment)`: expected KEY=VALUE")
         }
         let key = try named(String(assignment[..<equals]))
-        let value = String(assignment[assignment.index(after: equals)...])
+        var value = String(assignment[assignment.index(after: equals)...])
+        if key.name == "enforcement", !value.isEmpty { value = try Enforcement.asked(value, at: now).text }
         return (key, value.isEmpty ? nil : try key.canonical(value))
     }
 

@@ -64,34 +64,16 @@ extension PolicyKey {
         return text
     }
 
-    @Sendable static func applyAnonymous(_ policy: inout Policy, _ text: String) -> String? {
-        guard let routes = routes(text) else { return nil }
-        policy.anonymous = routes
-        return text
+    /// For `anonymous` and `device-signed`, which stand for rules of routes: ``RouteRules/setting(_:)``.
+    @Sendable static func applyPaths(_ policy: inout Policy, _ text: String) -> String? {
+        RoutePaths(text).map { _ in text }
     }
 
-    @Sendable static func applyDeviceSigned(_ policy: inout Policy, _ text: String) -> String? {
-        guard let routes = routes(text) else { return nil }
-        policy.deviceSigned = routes
-        return text
-    }
-
-    /// `all`, `none`, or paths that begin with `/` and do not end with it.
-    private static func routes(_ text: String) -> Policy.RouteSet? {
-        switch text {
-        case "all": return .all
-        case "none": return .under([])
-        default:
-            let paths = parts(text)
-            guard paths.allSatisfy(isRoute), Set(paths).count == paths.count else { return nil }
-            return .under(paths.map { Array($0.utf8) })
-        }
-    }
-
-    private static func isRoute(_ path: String) -> Bool {
-        path.utf8.count > 1 && path.hasPrefix("/") && !path.hasSuffix("/")
-            && path.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && !"%?#\\,".utf8.contains($0) }
-            && path.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
-                .allSatisfy { !["", ".", ".."].contains($0) }
+    /// `enforce`, or `observe` and when it ends: `observe=1767225600`. Which end one that says none has, and how far off it
+    /// may be, is ``PolicyKey/change(_:at:)``'s.
+    @Sendable static func applyEnforcement(_ policy: inout Policy, _ text: String) -> String? {
+        guard let enforcement = Enforcement(text) else { return nil }
+        policy.enforcement = enforcement
+        return enforcement.text
     }
 }

@@ -105,16 +105,22 @@ extension PolicyKey {
         PolicyKey(
             name: "anonymous", value: "all | none | /PATH,…",
             meaning:
-                "which routes of the backend a release opens without a session: these paths, and what is below them",
-            fallback: "all", expected: "all, none, or paths such as /public,/v1/news", visibility: .shown,
-            apply: applyAnonymous),
+                "short for rules of routes: these paths, and what is below them, ask for `signed` and all others for "
+                + "`session`",
+            fallback: "none", expected: "all, none, or paths such as /public,/v1/news", visibility: .rules,
+            apply: applyPaths),
         PolicyKey(
             name: "device-signed", value: "none | all | /PATH,…",
+            meaning: "short for rules of routes: these paths, and what is below them, ask for `device`",
+            fallback: "none", expected: "none, all, or paths such as /payments,/v1/keys", visibility: .rules,
+            apply: applyPaths),
+        PolicyKey(
+            name: "enforcement", value: "enforce | observe[=14d]",
             meaning:
-                "which routes of the backend ask for a signature by the device's own key beside the session's: these "
-                + "paths, and what is below them",
-            fallback: "none", expected: "none, all, or paths such as /payments,/v1/keys", visibility: .shown,
-            apply: applyDeviceSigned),
+                "whether a request that fails to prove who it is reaches the backend, marked Countersign-Verdict, where its "
+                + "route does not say otherwise; observing ends after 30 days at most, and can be renewed",
+            fallback: "enforce", expected: "enforce, observe, or observe=14d", visibility: .shown,
+            apply: applyEnforcement),
         PolicyKey(
             name: "registration", value: "open | admin",
             meaning: "who makes accounts: anyone, or administrators only",

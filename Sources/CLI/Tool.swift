@@ -15,7 +15,7 @@ enum ExitStatus: Int32, Sendable {
 enum Tool {
     static let commands: [Command] = [
         .serve, .restart, .appAdd, .appList, .appPolicy, .releaseAdd, .releaseList, .releasePolicy, .releaseRotate,
-        .releaseRetire, .releaseImpact,
+        .releaseRetire, .releaseImpact, .routeSet, .routeList, .routeRemove, .routeTest,
         .accountAdd, .accountList, .accountLock, .accountUnlock, .accountRemove, .accountReset, .accountImport,
         .sessionList, .sessionRevoke,
         .meter, .replayStatus, .replayConfirmClock, .auditList, .auditVerify, .assertionKeys, .assertionRotate,

@@ -137,9 +137,10 @@ package final class Gate: Sendable {
         caller.update = judgement.update
         judgement.step = .session
         if destination != .login { try await bearers.identify(&caller, sending: request, claim, work) }
-        try sessions.check(caller, sending: request, to: destination, at: clock.now)
+        let route = destination == .backend ? try caller.release.policy.routes.decision(for: request) : nil
+        try sessions.check(caller, on: route, at: clock.now)
         judgement.step = .device
-        if destination == .backend {
+        if route?.level == .device {
             try await devices.check(caller, sending: request, signed: claim.label, from: network, at: clock.now, work)
         }
         judgement.step = .end

@@ -31,6 +31,8 @@ package final class Judgement: @unchecked Sendable {
     var fresh: Fresh?
     /// Nil while it has not been refused.
     package internal(set) var refusal: Refusal?
+    /// What a streamed body would have been refused for, where its route only observes.
+    package var observed: Refusal.Code?
 
     init() {}
 
@@ -67,6 +69,7 @@ package final class Judgement: @unchecked Sendable {
         update = nil
         fresh = nil
         refusal = nil
+        observed = nil
     }
 }
 

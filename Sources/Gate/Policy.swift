@@ -54,19 +54,13 @@ package struct Policy: Sendable, Equatable {
     package var tokenLifetime: Int64 = 7_200
     /// Seconds for which a session lives without a refresh.
     package var sessionIdle: Int64 = 90 * 86_400
-    /// Which of the backend's routes a release opens by itself, without a session.
-    package var anonymous = RouteSet.all
-    /// Which of the backend's routes ask for the device's own signature beside the session's.
-    package var deviceSigned = RouteSet.under([])
+    /// What each of the backend's routes asks of its callers.
+    package var routes = RouteRules(all: .signed)
+    /// Whether requests that fail to prove who they are reach the backend, where their route does not say otherwise.
+    package var enforcement = Enforcement.enforce
 
     package enum Registration: Sendable, Equatable { case open, admin }
     package enum LegacySession: Sendable, Equatable { case upstream, authority }
-    /// Routes of the backend, by how their paths begin.
-    package enum RouteSet: Sendable, Equatable {
-        case all
-        /// Those whose path is one of these, or goes on behind one of them with a `/`. None of them: no route.
-        case under([[UInt8]])
-    }
     package enum RefusalDetail: Sendable, Equatable { case coarse, exact }
     package enum Assertion: Sendable, Equatable { case none, signed }
     package enum Permission: Sendable, Equatable { case refused, allowed }

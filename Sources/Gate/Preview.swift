@@ -34,7 +34,8 @@ struct Preview: Sendable {
         } else if destination == .backend, claim.scheme == .messageSignatures,
             !request.names.contains(.authorization)
         {
-            try release.policy.anonymous.admit(request)
+            let route = try release.policy.routes.decision(for: request)
+            if route.level >= .session { throw release.needsSession(on: route) }
         }
     }
 

@@ -106,13 +106,54 @@ final class Gateway: Handler, @unchecked Sendable {
                 return try await serve(found, legacy, exchange, &request, judgement, &event)
             }
         }
-        let caller = try await admit(exchange, &request, judgement, for: .backend)
+        let caller: Caller
+        do throws(Refusal) {
+            caller = try await admit(exchange, &request, judgement, for: .backend)
+        } catch {
+            guard let passage = try gate.passage(of: request, judgement, after: error) else { throw error }
+            return try await passOn(exchange, &request, by: passage, &event)
+        }
         event.caller = caller
         try Gateway.checkForwardable(request, caller)
         // Of a body that streams, the last piece decides.
         if request.isBodyWhole { tally.accept(caller.release, under: caller.edition) }
         try await passOn(exchange, request, from: caller, judgement, event.id)
-        if !request.isBodyWhole { tally.accept(caller.release, under: caller.edition) }
+        if request.isBodyWhole { return }
+        if let code = judgement.observed {
+            tally.observe(code, of: caller.release)
+        } else {
+            tally.accept(caller.release, under: caller.edition)
+        }
+    }
+
+    /// To the backend, for a caller who has proved nothing, where the app's rules let such a one through.
+    private func passOn(
+        _ exchange: any Exchange, _ request: inout Request, by passage: Passage, _ event: inout RequestEvent
+    ) async throws(Refusal) {
+        try exchange.checkOverload()
+        if request.bodyState == .awaited {
+            if case (.upstream, .length(let length)) = (backend, request.framing), length <= limits.bodyBytes {
+                request.bodyState = .streaming
+                exchange.request.bodyState = .streaming
+            } else {
+                try await readBody(of: exchange, atMost: limits.heldBodyBytes, into: &request)
+            }
+        }
+        event.passage = passage
+        tally.pass(passage)
+        let forwarding = Forwarding(
+            fields: identity.forwardedFields(ofUnproven: request),
+            added: identity.lines(for: passage, sending: request, over: exchange, event: event.id))
+        switch backend {
+        case .echo:
+            guard request.isBodyWhole else { throw Gateway.tooLargeForEcho(limits) }
+            await exchange.respond(Echo.answer(request, forwarding))
+        case .upstream(let pool): try await pool.forward(exchange, forwarding)
+        }
+    }
+
+    private static func tooLargeForEcho(_ limits: Limits) -> Refusal {
+        Refusal(.tooLarge, "the built-in echo backend takes bodies up to \(limits.heldBodyBytes) bytes")
     }
 
     /// To one of our own routes.
@@ -282,15 +323,17 @@ final class Gateway: Handler, @unchecked Sendable {
         forwarding.caller = caller.session.map { .account($0.account.number) }
         switch backend {
         case .echo:
-            guard request.isBodyWhole else {
-                throw Refusal(.tooLarge, "the built-in echo backend takes bodies up to \(limits.heldBodyBytes) bytes")
-            }
+            guard request.isBodyWhole else { throw Gateway.tooLargeForEcho(limits) }
             let answer = Echo.answer(request, forwarding)
             observer?.didAnswer(answer)
             await exchange.respond(signed(answer.telling(caller), to: exchange, judgement))
         case .upstream(let pool):
-            if !request.isBodyWhole { forwarding.inspector = StreamedBodyCheck(caller.body) }
+            if request.isBodyWhole { return try await pool.forward(exchange, forwarding) }
+            let check = StreamedBodyCheck(
+                caller.body, isObserved: try gate.isObserving(request, of: caller.release))
+            forwarding.inspector = check
             try await pool.forward(exchange, forwarding)
+            judgement.observed = check.observed
         }
     }
 
@@ -392,13 +435,24 @@ extension Judgement {
 /// Checks a streamed body against its signature, for the engine.
 private final class StreamedBodyCheck: BodyInspector {
     private var digest: BodyDigest?
+    private let isObserved: Bool
+    /// What it would have been refused for; the backend has it all the same.
+    private(set) var observed: Refusal.Code?
 
-    init(_ expectation: BodyExpectation) { digest = BodyDigest(expectation) }
+    init(_ expectation: BodyExpectation, isObserved: Bool) {
+        digest = BodyDigest(expectation)
+        self.isObserved = isObserved
+    }
 
     func inspect(_ bytes: Span<UInt8>) { digest?.update(bytes) }
 
     func finish() throws(Refusal) {
         guard let digest = digest.take() else { return }
-        try digest.finish()
+        do throws(Refusal) {
+            try digest.finish()
+        } catch {
+            guard isObserved, error.code == .bodyMismatch else { throw error }
+            observed = error.code
+        }
     }
 }

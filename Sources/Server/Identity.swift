@@ -46,6 +46,20 @@ final class Identity {
         return lines
     }
 
+    /// For a request that proved nothing: no identity, only where it came from, and why it goes on.
+    func lines(
+        for passage: Passage, sending request: Request, over exchange: any Exchange, event: EventID
+    ) -> [UInt8] {
+        var lines = ClientLines.lines(for: exchange, sending: request, behind: proxies).bytes
+        if case .observed(let code) = passage.cause {
+            lines.append(contentsOf: "Countersign-Verdict: \(code.rawValue)\r\n".utf8)
+        }
+        lines.append(contentsOf: "Countersign-Event: ".utf8)
+        event.bytes.span.withUnsafeBufferPointer { lines.append(contentsOf: $0) }
+        lines.append(contentsOf: "\r\n".utf8)
+        return lines
+    }
+
     private func releaseLines(for release: ReleaseKey) -> [UInt8] {
         if let entry = kept[ObjectIdentifier(release)], entry.release === release { return entry.lines }
         var text = ""
@@ -86,6 +100,19 @@ final class Identity {
             {
                 forwarded |= 1 << UInt128(index)
             }
+        }
+        return forwarded
+    }
+
+    /// The same of a request that proved nothing: all that a proxy without keys would pass on. A token of ours is told
+    /// to nobody.
+    func forwardedFields(ofUnproven request: borrowing Request) -> UInt128 {
+        var forwarded: UInt128 = 0
+        for index in request.fields.indices where index < UInt128.bitWidth {
+            if callerFields.isRemoved(request.fields[index], of: request) { continue }
+            let value = request.head.span.extracting(request.fields[index].value.range)
+            if request.fields[index].known == .authorization, StrayToken.find(in: value) != nil { continue }
+            forwarded |= 1 << UInt128(index)
         }
         return forwarded
     }

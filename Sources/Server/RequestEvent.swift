@@ -10,6 +10,8 @@ struct RequestEvent {
     private let began: UInt64
     var caller: Caller?
     var refusal: Refusal?
+    /// Why it went on although it proved nothing.
+    var passage: Passage?
     /// Whether a password that an old client sent was right: such a client signs nothing.
     var isSignedIn = false
 
@@ -47,6 +49,11 @@ struct RequestEvent {
             // What was sent as a key id, or as a name, may be a token that took the wrong place.
             let bytes = Array(detail.utf8)
             line.add("detail", StrayToken.redacted(bytes.span).map { String(decoding: $0, as: UTF8.self) } ?? detail)
+        }
+        if let passage {
+            line.add("app", passage.app)
+            if let release = passage.release { line.add("release", release.id.description) }
+            if case .observed(let code) = passage.cause { line.add("verdict", code.name) }
         }
         if let release = caller?.release {
             line.add("app", release.app)

@@ -81,6 +81,8 @@ public enum Server {
             handOver, service, replay, accounts.services.limits, sessions.live, readiness, log)
         try relations.begin(in: deployment.folder, after: inheritance)
 
+        var observed = ObservedApps(keys, log)
+        observed.tell(at: SystemTime().now)
         var turn = Turn(milliseconds: reconcileMilliseconds)
         while !relations.isOver(deadline: configuration.deadlines.drain) {
             switch Signals.next(milliseconds: turn.patience(isShort: handOver.hasHandedOver)) {
@@ -93,6 +95,7 @@ public enum Server {
             once.expire()
             once.forget(at: SystemTime().now)
             let fault = attempt("reconcile", log: log) { () throws(Fault) in try keys.reconcile() }
+            observed.tell(at: SystemTime().now)
             storeReadiness.turn(reading: fault) { () throws(Fault) in
                 try deployment.store.set(.writeCheck, to: Array(String(SystemTime().now).utf8))
             }

@@ -124,7 +124,7 @@ extension LoosePath {
             if index == start, index < path.count { return "an empty segment" }
             start = index + 1
         }
-        return isPlain || isUTF8(path) ? nil : "an escape that is no UTF-8"
+        return isPlain ? nil : flaw(ofEscapesIn: path)
     }
 
     private static func flaw(ofSegment name: Span<UInt8>) -> StaticString? {
@@ -149,9 +149,10 @@ extension LoosePath {
         }
     }
 
-    /// Whether the path stands for UTF-8 of the one form there is: nothing longer than it need be, which some
-    /// read as the character that it would be. Source: RFC 3629 §3, §10.
-    private static func isUTF8(_ path: Span<UInt8>) -> Bool {
+    /// What is wrong with what the escapes stand for together. It must be UTF-8 of the one form there is: nothing longer
+    /// than it need be, which some read as the character that it would be (RFC 3629 §3, §10). And it must hold none of the
+    /// four letters which, where case is left out of account, are ASCII's (Unicode's CaseFolding.txt and Python's `re`).
+    private static func flaw(ofEscapesIn path: Span<UInt8>) -> StaticString? {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(path.count)
         var index = 0
@@ -160,6 +161,18 @@ extension LoosePath {
             bytes.append(escaped ?? path[index])
             index += escaped == nil ? 1 : 3
         }
-        return (try? UTF8Span(validating: bytes.span)) != nil
+        guard (try? UTF8Span(validating: bytes.span)) != nil else { return "an escape that is no UTF-8" }
+        for index in bytes.indices {
+            switch bytes[index] {
+            // U+0130 and U+0131, U+017F, U+212A. What follows is there, for this is UTF-8.
+            case 0xC4 where bytes[index + 1] == 0xB0 || bytes[index + 1] == 0xB1: return foldsToASCII
+            case 0xC5 where bytes[index + 1] == 0xBF: return foldsToASCII
+            case 0xE2 where bytes[index + 1] == 0x84 && bytes[index + 2] == 0xAA: return foldsToASCII
+            default: continue
+            }
+        }
+        return nil
     }
+
+    private static let foldsToASCII: StaticString = "a letter that some take for one of ASCII"
 }

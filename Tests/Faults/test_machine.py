@@ -184,7 +184,7 @@ def test_a_full_disk(tmp_path):
             assert first.status in (200, 503)
             assert second.status in (401, 503)
         filler.unlink()
-        gateway.admin("app", "add", "other")
+        gateway.add_app("other")
         assert gateway.send(key.request()).status == 200
     finally:
         assert gateway.stop() == 0

@@ -14,7 +14,7 @@ import Testing
         self.device = device
         let point = try #require(P256Point(subjectPublicKeyInfo: device.publicKey.der))
         scene = try SessionScene(device: point) { policy in
-            policy.deviceSigned = .under([Array("/pay".utf8), Array("/v1/keys@home".utf8)])
+            policy.routes = RouteRules.rules(("/", .signed), ("/pay", .device), ("/v1/keys@home", .device))
         }
     }
 

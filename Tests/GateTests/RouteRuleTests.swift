@@ -2,11 +2,16 @@ import CountersignGate
 import CountersignWire
 import Testing
 
-/// What a release opens by itself, where policy `anonymous` names routes.
-@Suite struct RouteRuleTests {
-    private func scene(_ routes: [String]) throws -> SessionScene {
-        try SessionScene { $0.anonymous = .under(routes.map { Array($0.utf8) }) }
+extension RouteRules {
+    /// For all methods.
+    static func rules(_ rows: (path: String, level: RouteRule.Level)...) -> RouteRules {
+        RouteRules(rows.compactMap { RouteRule(prefix: Array($0.path.utf8), level: $0.level) }) ?? RouteRules(all: .device)
     }
+}
+
+/// What a release opens by itself, where routes differ.
+@Suite struct RouteRuleTests {
+    private func scene(_ rules: RouteRules) throws -> SessionScene { try SessionScene { $0.routes = rules } }
 
     @Test(
         "routes without a session",
@@ -28,27 +33,30 @@ import Testing
             ("/public/%00", .malformed), ("/public/%252e%252e/admin", .malformed), ("/public/100%25", .malformed),
             ("/public/..%3bx/admin", .malformed), ("/public/%3B", .malformed), ("/public/%c0%ae%c0%ae/x", .malformed),
             ("/public/%C1%9C", .malformed), ("/public/%E0%80%AF", .malformed), ("/public/%f0%80%80%af", .malformed),
-            ("/public/%F8%80%80%80%AF", .malformed), ("/public/%E0%A4%B9", nil), ("/public/%F0%9F%98%80", nil),
+            ("/public/%F8%80%80%80%AF", .malformed), ("/public/%E0%A4%B9", nil),
+            // Letters that some fold to ASCII: the Kelvin sign, the long s, i without and with a dot.
+            ("/public/%E2%84%AA", .malformed), ("/public/%c5%bf", .malformed), ("/%C4%B1", .malformed),
+            ("/%C4%B0", .malformed), ("/public/%F0%9F%98%80", nil),
         ] as [(String, Refusal.Code?)])
     func rules(_ row: (target: String, code: Refusal.Code?)) async throws {
-        let scene = try scene(["/public", "/v1/news"])
+        let scene = try scene(.rules(("/", .session), ("/public", .signed), ("/v1/news", .signed)))
         #expect(try await scene.refusal(of: scene.releaseRequest(row.target))?.code == row.code)
         // A session opens them all; what has two readings is refused to everybody.
         let ofSession = try await scene.refusal(of: scene.request(target: row.target))?.code
         #expect(ofSession == (row.code == .malformed ? .malformed : nil))
     }
 
-    @Test("where routes do not differ, paths are as they are", arguments: [[], nil] as [[String]?])
-    func noRules(_ routes: [String]?) async throws {
+    @Test("where routes do not differ, paths are as they are", arguments: [.signed, .session] as [RouteRule.Level])
+    func noRules(_ level: RouteRule.Level) async throws {
         for target in ["/a//b", "/a/../b", "/a;b/%2e", "/%zz"] {
-            let scene = try SessionScene { $0.anonymous = routes == nil ? .all : .under([]) }
+            let scene = try scene(RouteRules(all: level))
             #expect(try await scene.refusal(of: scene.request(target: target)) == nil)
         }
     }
 
     @Test("the authority's own routes say themselves whom they admit")
     func ownRoutes() async throws {
-        let scene = try scene([])
+        let scene = try scene(RouteRules(all: .session))
         let request = try scene.releaseRequest("/countersign/v1/login/start", nonce: "a")
         #expect(await scene.refusal(of: request, for: .ownRoute) == nil)
         let refusal = try await scene.refusal(of: scene.releaseRequest("/countersign/v1/login/start", nonce: "b"))

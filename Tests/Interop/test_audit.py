@@ -43,7 +43,7 @@ class Folder:
 @pytest.fixture
 def folder(tmp_path):
     made = Folder(tmp_path)
-    made.do("app", "add", "demo")
+    made.do("app", "add", "demo", "--require", "signed")
     made.do("release", "add", "demo", "--platform", "ios", "--version", "1.0", "--key-id", "r_one", "--secret", "planted-secret")
     made.do("app", "policy", "demo", "--set", "window=9s", "--set", "legacy-key=planted-legacy-key")
     made.do("release", "rotate", "r_one")

@@ -255,7 +255,7 @@ class TestImport:
     def test_lines_are_refused_by_number_and_the_rest_is_taken(self, tmp_path):
         gateway = Gateway(tmp_path)
         gateway.add_app("old")
-        gateway.admin("app", "add", "other")
+        gateway.add_app("other")
         data = ("--data", gateway.data)
         dry = run("account", "import", "old", "-", "--dry-run", "--json", *data, stdin=self.TABLE)
         assert dry.returncode == 1 and json.loads(dry.out)["taken"] == 4
@@ -285,7 +285,7 @@ class TestImport:
     def test_what_is_said_of_a_wrong_call(self, tmp_path, words, said):
         gateway = Gateway(tmp_path)
         gateway.add_app("old")
-        gateway.admin("app", "add", "other")
+        gateway.add_app("other")
         done = run("account", *words, "--data", gateway.data, stdin="name\n")
         assert done.returncode in (1, 2) and (said in done.err or said == "2 apps" and "--app" in done.err), done.err
 

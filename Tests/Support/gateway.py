@@ -119,8 +119,9 @@ class Gateway:
         made = json.loads(text)
         return ReleaseKey(made["key_id"], made["secret"], f"127.0.0.1:{self.port}")
 
-    def add_app(self, app: str = "demo", **policy: str) -> None:
-        self.admin("app", "add", app)
+    def add_app(self, app: str = "demo", require: str = "signed", **policy: str) -> None:
+        """`require`: what the backend's routes ask for."""
+        self.admin("app", "add", app, "--require", require)
         settings = [part for key, value in policy.items() for part in ("--set", f"{key.replace('_', '-')}={value}")]
         if settings:
             self.admin("app", "policy", app, *settings)

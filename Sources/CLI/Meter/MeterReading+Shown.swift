@@ -5,10 +5,13 @@ import CountersignWire
 extension MeterReading {
     var text: String {
         var parts: [String] = []
-        if lines.isEmpty { parts.append("no releases") } else { parts.append(table) }
+        if lines.isEmpty && unsigned.isEmpty { parts.append("no releases") } else { parts.append(table) }
+        for (app, passed) in observed {
+            parts.append("would be refused of \(app): " + MeterReading.causes(passed.observed))
+        }
         if !unknown.isEmpty {
             parts.append(
-                "of no known release: " + MeterReading.sorted(unknown).map { "\($0.1) \($0.0)" }.joined(separator: ", ")
+                "of no known release: " + MeterReading.causes(unknown)
             )
         }
         for row in unused {
@@ -21,21 +24,55 @@ extension MeterReading {
 
     private var table: String {
         Table.text(
-            ["APP", "PLATFORM", "VERSION", "SCHEME", "ACCEPTED", "NEXT", "REFUSED", "LAST SEEN", "KEY ID"],
+            [
+                "APP", "PLATFORM", "VERSION", "SCHEME", "ACCEPTED", "NEXT", "OPEN", "REFUSED", "WOULD REFUSE",
+                "LAST SEEN", "KEY ID",
+            ],
             lines.map { line in
                 let release = line.release
                 return [
                     release.app.description, release.platform.description, release.version.description,
                     release.scheme.rawValue + (release.scheme.isLegacy ? " (legacy)" : ""), String(line.accepted),
-                    line.nextShare, String(line.refusals), line.lastSeen.map(MeterReading.time) ?? "never",
-                    release.id.description,
+                    line.nextShare, String(line.passed.open), String(line.refusals), String(line.passed.total),
+                    line.lastSeen.map(MeterReading.time) ?? "never", release.id.description,
                 ]
-            })
+            }
+                + unsigned.map { row in
+                    [
+                        row.app.description, "-", "-", "none", "0", "-", String(row.passed.open), "0",
+                        String(row.passed.total), MeterReading.time(row.lastSeen), "-",
+                    ]
+                })
+    }
+
+    /// What an app's rules let through although they would refuse it, with and without a release.
+    private var observed: [(app: AppName, passed: Passed)] {
+        let all = lines.map { (app: $0.release.app, passed: $0.passed) } + unsigned.map { (app: $0.app, passed: $0.passed) }
+        let grouped = Dictionary(grouping: all.filter { !$0.passed.observed.isEmpty }) { $0.app }
+        return grouped.sorted { $0.key.description < $1.key.description }.map { app, rows in
+            let sums = rows.reduce(into: Passed()) { sum, row in
+                sum.observed.merge(row.passed.observed) { $0 + $1 }
+            }
+            return (app: app, passed: sums)
+        }
+    }
+
+    private static func causes(_ counts: [String: Int64]) -> String {
+        sorted(counts).map { "\($0.1) \($0.0)" }.joined(separator: ", ")
     }
 
     var json: JSONValue {
         [
             "since": .string(MeterReading.date(since * 86_400)), "releases": .array(lines.map(\.json)),
+            "unsigned": .array(
+                unsigned.map { row in
+                    [
+                        "app": .string(row.app.description), "open": .integer(row.passed.open),
+                        "would_refuse": .integer(row.passed.total),
+                        "would_refuse_by_code": MeterReading.json(row.passed.observed),
+                        "last_seen": .integer(row.lastSeen),
+                    ]
+                }),
             "unknown": MeterReading.json(unknown),
             "unused": .array(
                 unused.map { row in
@@ -79,7 +116,14 @@ extension MeterReading.Line {
             "scheme": .string(release.scheme.rawValue), "legacy": .bool(release.scheme.isLegacy),
             "accepted": .integer(accepted), "accepted_next_key": .integer(underNextKey),
             "refused": .integer(refusals), "refused_by_code": MeterReading.json(refused),
+            "open": .integer(passed.open), "would_refuse": .integer(passed.total),
+            "would_refuse_by_code": MeterReading.json(passed.observed),
             "last_seen": lastSeen.map { .integer($0) } ?? .null,
         ]
     }
+}
+
+extension MeterReading.Passed {
+    /// Of those that would be refused.
+    fileprivate var total: Int64 { observed.values.reduce(0, +) }
 }

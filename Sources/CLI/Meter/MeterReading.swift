@@ -13,10 +13,37 @@ struct MeterReading {
         var underNextKey: Int64 = 0
         /// By the refusal's code.
         var refused: [String: Int64] = [:]
+        var passed = Passed()
         /// Whole Unix seconds; nil where nothing came.
         var lastSeen: Int64?
 
         var refusals: Int64 { refused.values.reduce(0, +) }
+    }
+
+    /// What went on to the backend without having proved anything.
+    struct Passed {
+        /// To routes that are open to anybody.
+        var open: Int64 = 0
+        /// By the code of the refusal that was only observed.
+        var observed: [String: Int64] = [:]
+
+        var isEmpty: Bool { open == 0 && observed.isEmpty }
+
+        mutating func add(_ entry: MeterEntry) {
+            switch entry.subject.outcome {
+            case .open: open += entry.count
+            case .observed(let code): observed[code.rawValue, default: 0] += entry.count
+            case .accepted, .acceptedUnderNextKey, .refused: break
+            }
+        }
+    }
+
+    /// The same of requests that named no release and came to an app's host.
+    struct Unsigned {
+        var app: AppName
+        var passed = Passed()
+        /// Whole Unix seconds.
+        var lastSeen: Int64 = 0
     }
 
     /// A scheme that an app's policy allows and under which no request was accepted.
@@ -31,6 +58,8 @@ struct MeterReading {
     let since: Int64
     private(set) var lines: [Line] = []
     private(set) var unused: [Unused] = []
+    /// Only apps of which such requests came.
+    private(set) var unsigned: [Unsigned] = []
     /// Requests that named no release, by their refusal's code. Left out for a single app: nobody knows whose they were.
     private(set) var unknown: [String: Int64] = [:]
 
@@ -41,6 +70,15 @@ struct MeterReading {
         let began = try store.value(of: .meterBegan).flatMap { Int64(String(decoding: $0, as: UTF8.self)) }
         for release in stored.releases where app == nil || release.app == app {
             lines.append(MeterReading.line(of: release, all.filter { $0.day >= since }))
+        }
+        for owner in stored.apps where app == nil || owner.name == app {
+            var row = Unsigned(app: owner.name)
+            for entry in all
+            where entry.subject.release.isEmpty && entry.subject.app == owner.name.description && entry.day >= since {
+                row.passed.add(entry)
+                row.lastSeen = max(row.lastSeen, entry.lastSeen)
+            }
+            if !row.passed.isEmpty { unsigned.append(row) }
         }
         for entry in all where app == nil && entry.subject.release.isEmpty && entry.day >= since {
             if case .refused(let code) = entry.subject.outcome { unknown[code.rawValue, default: 0] += entry.count }
@@ -65,6 +103,7 @@ struct MeterReading {
                 line.accepted += entry.count
                 line.underNextKey += entry.count
             case .refused(let code): line.refused[code.rawValue, default: 0] += entry.count
+            case .open, .observed: line.passed.add(entry)
             }
         }
         return line
@@ -83,7 +122,6 @@ struct MeterReading {
 extension MeterEntry {
     fileprivate func isAccepted(of app: AppName, _ scheme: SchemeName) -> Bool {
         guard subject.app == app.description, subject.scheme == scheme.rawValue else { return false }
-        if case .refused = subject.outcome { return false }
-        return true
+        return subject.outcome == .accepted || subject.outcome == .acceptedUnderNextKey
     }
 }

@@ -45,7 +45,7 @@ struct ImpactReading {
                 if entry.day >= day { byDay[entry.day, default: Day(entry.day)].accepted += entry.count }
             case .refused(.updateRequired) where isOurs && entry.day >= day:
                 byDay[entry.day, default: Day(entry.day)].sentAway += entry.count
-            case .refused: continue
+            case .refused, .open, .observed: continue
             }
         }
         days = byDay.values.sorted { $0.number < $1.number }

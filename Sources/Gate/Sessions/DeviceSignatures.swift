@@ -2,8 +2,8 @@ import CountersignSchemes
 import CountersignSeal
 import CountersignWire
 
-/// Has the device itself signed, where the route asks for it? A session's request key lies in the app's memory; the device's
-/// key does not. Source: docs/protocol.md, "Device-signed routes".
+/// Has the device itself signed? Asked where the route's level is ``RouteRule/Level/device``. A session's request key
+/// lies in the app's memory; the device's key does not. Source: docs/protocol.md, "Device-signed routes".
 struct DeviceSignatures: Sendable {
     private let source: any SessionSource
     private let scheme = MessageSignatures()
@@ -19,7 +19,6 @@ struct DeviceSignatures: Sendable {
         _ caller: Caller, sending request: Request, signed label: Slice, from network: () -> [UInt8], at now: Int64,
         _ work: WorkspaceLease
     ) async throws(Refusal) {
-        guard caller.release.policy.deviceSigned.asks(request) else { return }
         guard let session = caller.session else { throw Refusal(.sessionEnded, "this route needs a session") }
         guard session.kind == .device else {
             throw Refusal(
@@ -47,17 +46,5 @@ struct DeviceSignatures: Sendable {
             throw Refusal(.unavailable, "sessions: \(error.message)", retryAfter: 5)
         }
         throw Refusal(.unavailable, "session \(session.id): its device's key is gone", retryAfter: 5)
-    }
-}
-
-extension Policy.RouteSet {
-    /// Whether a rule that asks for more is meant for this request. A backend may know one route by several
-    /// spellings, in letters of another case for example, and none of them may slip by: the path is read as
-    /// the most forgiving of them does.
-    fileprivate func asks(_ request: Request) -> Bool {
-        guard case .under(let routes) = self else { return true }
-        guard !routes.isEmpty else { return false }
-        let path = LoosePath(request.head.span.extracting(request.path.range))
-        return routes.contains { path.isAt(or: LoosePath($0.span)) }
     }
 }

@@ -16,13 +16,13 @@ package struct Sessions: Sendable {
 
     package init(_ source: any SessionSource) { self.source = source }
 
-    /// Refuses a caller whose session is over, or who has none where one is needed. `now` is in whole Unix seconds.
+    /// Refuses a caller whose session is over, or who has none where the route needs one; `route` is nil for the
+    /// authority's own. `now` is in whole Unix seconds.
     package func check(
-        _ caller: Caller, sending request: Request, to destination: Destination, at now: Int64
+        _ caller: Caller, on route: RouteRules.Decision?, at now: Int64
     ) throws(Refusal) {
-        if destination == .backend { try caller.release.policy.checkPath(of: request) }
         guard let session = caller.session else {
-            if destination == .backend { try caller.release.policy.anonymous.admit(request) }
+            if let route, route.level >= .session { throw caller.release.needsSession(on: route) }
             return
         }
         try Sessions.check(session, of: caller.release, at: now)
@@ -37,6 +37,16 @@ package struct Sessions: Sendable {
             try Bearers.checkRenewal(session, of: release)
             throw Refusal(.tokenExpired, "session \(session.id), epoch \(session.epoch): good until \(session.expires)")
         }
+    }
+}
+
+extension ReleaseKey {
+    func needsSession(on route: RouteRules.Decision) -> Refusal {
+        let path = String(decoding: policy.routes.rules[route.index].prefix, as: UTF8.self)
+        return Refusal(
+            .sessionEnded,
+            "this route needs a session: \(path) asks for `\(route.level.rawValue)`; `countersign route set \(app) \(path) "
+                + "--require signed` lets a release in by itself")
     }
 }
 

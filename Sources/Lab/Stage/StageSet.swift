@@ -74,7 +74,7 @@ struct StageSet {
     private static func setUp(
         _ gateway: GatewayServer, _ setup: GatewaySetup, _ key: inout AppKey
     ) async throws -> ReleaseKey? {
-        try await gateway.operate(["app", "add", Setting.app], typing: "")
+        try await gateway.operate(["app", "add", Setting.app, "--require", "signed"], typing: "")
         try await gateway.operate(["app", "policy", Setting.app] + setup.policy.flatMap { ["--set", $0] })
         let version = ["--platform", Setting.platform, "--version", Setting.version, "--json"]
         let printed = try await gateway.operate(

@@ -64,12 +64,14 @@ struct Metrics: Sendable {
         for row in rows { page.sample(name, row.labels, row.count) }
     }
 
-    /// `key` is empty for what was refused: such a request has proved no key.
+    /// `key` is empty for what was not let in by its signature: such a request has proved no key.
     private static func labels(of subject: MeterEntry.Subject) -> [(name: String, value: String)] {
         let (key, outcome) =
             switch subject.outcome {
             case .accepted: ("current", "accepted")
             case .acceptedUnderNextKey: ("next", "accepted")
+            case .open: ("", "open")
+            case .observed(let code): ("", "would-refuse-\(code.rawValue)")
             case .refused(let code): ("", code.rawValue)
             }
         return [

@@ -55,7 +55,7 @@ package struct LoginBench: Sendable {
     }
 
     private static func release(_ deployment: Deployment, _ app: AppName, _ now: Int64) throws(Fault) -> ReleaseKey {
-        _ = try deployment.addApp(app, settings: [], at: now)
+        _ = try deployment.addApp(app, settings: [], requiring: .signed, at: now)
         guard let platform = Platform("ios"), let version = Version("1.0"), let id = KeyID("r_bench") else {
             throw Fault(.failed, "bench: no release")
         }

@@ -11,8 +11,8 @@ final class Meter: @unchecked Sendable {
     private var cells: [MeterCells] = []
 
     /// Cells for one loop to count in.
-    func makeCells(of release: ReleaseKey?) -> MeterCells {
-        let made = MeterCells(of: release)
+    func makeCells(of release: ReleaseKey?, app: String? = nil) -> MeterCells {
+        let made = MeterCells(of: release, app: app)
         lock.write { cells.append(made) }
         return made
     }

@@ -14,9 +14,9 @@ final class MeterCells: @unchecked Sendable {
     let scheme: String
     private let cells: UnsafeMutablePointer<Atomic<UInt64>>
 
-    /// Nil for the requests that name no release.
-    init(of release: ReleaseKey?) {
-        app = release?.app ?? ""
+    /// `release` nil for the requests that name none; `app` nil for those of which nobody knows whose they are.
+    init(of release: ReleaseKey?, app: String? = nil) {
+        self.app = release?.app ?? app ?? ""
         self.release = release?.id.description ?? ""
         scheme = release?.scheme.rawValue ?? ""
         cells = .allocate(capacity: MeterOutcome.all.count)
@@ -48,11 +48,13 @@ final class MeterCells: @unchecked Sendable {
         switch outcome {
         case .accepted: 0
         case .acceptedUnderNextKey: 1
-        case .refused(let code): refused[code] ?? 0
+        case .open: 2
+        case .refused(let code): 3 + (codes[code] ?? 0)
+        case .observed(let code): 3 + codes.count + (codes[code] ?? 0)
         }
     }
 
-    /// Where ``MeterOutcome/all`` has each code.
-    private static let refused = Dictionary(
-        uniqueKeysWithValues: Refusal.Code.allCases.enumerated().map { ($0.element, $0.offset + 2) })
+    /// In which order ``MeterOutcome/all`` has the codes.
+    private static let codes = Dictionary(
+        uniqueKeysWithValues: Refusal.Code.allCases.enumerated().map { ($0.element, $0.offset) })
 }

@@ -8,6 +8,8 @@ import CountersignWire
 final class Tally: @unchecked Sendable {
     private let meter: Meter
     private var cells: [KeyID: MeterCells] = [:]
+    /// Of requests that name no release and came to an app's host; there are no more apps than hosts that name one.
+    private var apps: [String: MeterCells] = [:]
     private let unknown: MeterCells
     /// The release that was counted last. A loop mostly meets the same few, and a comparison of references is
     /// cheaper than a look-up by key id.
@@ -26,6 +28,25 @@ final class Tally: @unchecked Sendable {
     func refuse(_ code: Refusal.Code, named: ReleaseKey?) {
         let cells = named.map { self.cells(of: $0) } ?? unknown
         cells.count(.refused(code))
+    }
+
+    /// Of a request that went on although it proved nothing.
+    func pass(_ passage: Passage) {
+        let cells = passage.release.map { self.cells(of: $0) } ?? self.cells(of: passage.app)
+        switch passage.cause {
+        case .open: cells.count(.open)
+        case .observed(let code): cells.count(.observed(code))
+        }
+    }
+
+    /// A streamed body turned out not to be the signed one, and had passed.
+    func observe(_ code: Refusal.Code, of release: ReleaseKey) { cells(of: release).count(.observed(code)) }
+
+    private func cells(of app: String) -> MeterCells {
+        if let cells = apps[app] { return cells }
+        let made = meter.makeCells(of: nil, app: app)
+        apps[app] = made
+        return made
     }
 
     private func cells(of release: ReleaseKey) -> MeterCells {

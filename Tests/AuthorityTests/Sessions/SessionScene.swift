@@ -41,7 +41,7 @@ final class SessionScene: Sendable {
     init(_ settings: [String] = []) throws {
         deployment = try AuthorityTests.deployment(folder.data)
         app = try #require(AppName("demo"))
-        _ = try deployment.addApp(app, settings: settings, at: 5)
+        _ = try deployment.addApp(app, settings: settings, requiring: .signed, at: 5)
         for (id, platform) in [("r_ios", "ios"), ("r_android", "android")] {
             var release = try draft(app, id: id)
             release.platform = try #require(Platform(platform))

@@ -93,7 +93,7 @@ final class TestServer {
         _ deployment: Deployment, _ app: String, _ id: String, _ settings: [String]?, _ now: Int64
     ) throws -> Credentials {
         let app = try #require(AppName(app))
-        if let settings { _ = try deployment.addApp(app, settings: settings, at: now) }
+        if let settings { _ = try deployment.addApp(app, settings: settings, requiring: .signed, at: now) }
         let keyID = try #require(KeyID(id))
         let secret = Secret(random: 32)
         _ = try deployment.addRelease(

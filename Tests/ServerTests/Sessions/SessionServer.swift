@@ -31,7 +31,7 @@ final class SessionServer {
             folder: data, store: store, environment: ["COUNTERSIGN_MASTER_KEY": String(repeating: "ab", count: 32)],
             clock: clock)
         let app = try #require(AppName("demo"))
-        _ = try deployment.addApp(app, settings: settings, at: clock.now)
+        _ = try deployment.addApp(app, settings: settings, requiring: .signed, at: clock.now)
         let id = try #require(KeyID("r_first"))
         _ = try deployment.addRelease(
             ReleaseDraft(

@@ -43,7 +43,8 @@ package struct SessionBench {
         self.makeStore = makeStore
         self.app = app
         device = try BenchDevice()
-        _ = try deployment.addApp(app, settings: ["slots=unlimited", "token-lifetime=24h"], at: SessionBench.start)
+        _ = try deployment.addApp(
+            app, settings: ["slots=unlimited", "token-lifetime=24h"], requiring: .signed, at: SessionBench.start)
         let draft = ReleaseDraft(
             app: app, platform: platform, version: version, scheme: .messageSignatures, id: id,
             secret: Secret(random: 32))

@@ -1,0 +1,80 @@
+import CountersignWire
+
+/// What the backend's routes below one path ask of their callers. Source: docs/protocol.md, "Routes of the backend".
+package struct RouteRule: Sendable, Equatable {
+    /// What a route asks for; each level includes those before it.
+    package enum Level: String, Sendable, Comparable, CaseIterable {
+        /// Nothing: whoever calls goes on to the backend, without an identity where none was proved.
+        case open
+        /// A release's signature, or what stands for it in the app's schemes.
+        case signed
+        /// A live session of an account.
+        case session
+        /// A signature by the key of the session's device, too.
+        case device
+
+        package static func < (left: Level, right: Level) -> Bool { left.rank < right.rank }
+
+        private var rank: Int { Level.allCases.firstIndex(of: self) ?? 0 }
+    }
+
+    /// `/`, or a path that begins with `/` and does not end with it: visible ASCII, and of one reading.
+    package let prefix: [UInt8]
+    /// In upper case; none means all. `GET` includes `HEAD`, which backends answer by the same code.
+    package let methods: [[UInt8]]
+    package let level: Level
+    /// Nil for the app's own.
+    package let enforcement: Enforcement?
+
+    /// Nil where `prefix` or a method is not of that form.
+    package init?(prefix: [UInt8], methods: [[UInt8]] = [], level: Level, enforcement: Enforcement? = nil) {
+        guard RouteRule.isPrefix(prefix), methods.count <= 16, methods.allSatisfy(RouteRule.isMethod) else { return nil }
+        self.prefix = prefix
+        self.methods = methods.sorted { $0.lexicographicallyPrecedes($1) }
+        self.level = level
+        self.enforcement = enforcement
+    }
+
+    /// For all routes and methods.
+    init(all level: Level) {
+        prefix = [UInt8(ascii: "/")]
+        methods = []
+        self.level = level
+        enforcement = nil
+    }
+
+    /// Whether it is for everything that no other rule is for.
+    package var isForAll: Bool { prefix.count == 1 && methods.isEmpty }
+
+    /// Whether it is the rule for the same requests as the other: a path has at most one for each set of methods.
+    package func replaces(_ other: RouteRule) -> Bool { prefix == other.prefix && methods == other.methods }
+
+    private static func isPrefix(_ path: [UInt8]) -> Bool {
+        guard path.first == UInt8(ascii: "/"), path.count <= 256 else { return false }
+        if path.count == 1 { return true }
+        guard path.last != UInt8(ascii: "/"), LoosePath.ambiguity(of: path.span) == nil else { return false }
+        return !path.contains { "%,".utf8.contains($0) }
+    }
+
+    private static func isMethod(_ method: [UInt8]) -> Bool {
+        (1...32).contains(method.count) && method.allSatisfy { byte in
+            (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) || byte == UInt8(ascii: "-")
+        }
+    }
+}
+
+/// Whether a request that is refused for what it fails to prove goes on to the backend all the same, marked with the
+/// verdict.
+package enum Enforcement: Sendable, Equatable {
+    case enforce
+    /// Until then, in whole Unix seconds; enforced from then on.
+    case observe(until: Int64)
+
+    /// Observing is for a move, not for good.
+    package static let mostSeconds: Int64 = 30 * 86_400
+
+    package func isObserving(at now: Int64) -> Bool {
+        if case .observe(let until) = self { return now < until }
+        return false
+    }
+}

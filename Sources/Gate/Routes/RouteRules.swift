@@ -1,0 +1,148 @@
+import CountersignWire
+
+/// What each of the backend's routes asks of an app's callers: the rule of the longest path, by whole segments, that a
+/// request's path is or goes on behind.
+package struct RouteRules: Sendable, Equatable {
+    /// Those with the longest paths first, and of one path those that name methods.
+    package let rules: [RouteRule]
+    /// The decision for all, where they do not differ.
+    private let uniform: Decision
+    /// Whether some routes ask for other things than others. Then a path must have one reading.
+    package let differ: Bool
+
+    package static let most = 256
+
+    /// `rules` has one for `/` without methods, which says what all others ask for, and no two for the same requests;
+    /// nil otherwise, and for more than ``most``.
+    package init?(_ rules: [RouteRule]) {
+        guard rules.count <= RouteRules.most, rules.contains(where: \.isForAll) else {
+            return nil
+        }
+        for (index, rule) in rules.enumerated() where rules[..<index].contains(where: rule.replaces) { return nil }
+        self.init(checked: rules)
+    }
+
+    /// The same for all routes.
+    package init(all level: RouteRule.Level) { self.init(checked: [RouteRule(all: level)]) }
+
+    private init(checked rules: [RouteRule]) {
+        self.rules = rules.sorted { left, right in
+            if left.prefix.count != right.prefix.count { return left.prefix.count > right.prefix.count }
+            if left.prefix != right.prefix { return left.prefix.lexicographicallyPrecedes(right.prefix) }
+            if left.methods.isEmpty != right.methods.isEmpty { return right.methods.isEmpty }
+            return left.methods.lexicographicallyPrecedes(right.methods) { $0.lexicographicallyPrecedes($1) }
+        }
+        differ = rules.contains { $0.level != rules[0].level || $0.enforcement != rules[0].enforcement }
+        uniform = Decision(rules[0], at: 0)
+    }
+
+    /// The rule of that place, and those that stay, in the order of ``rules``.
+    package func setting(_ rule: RouteRule) -> RouteRules? {
+        RouteRules(rules.filter { !rule.replaces($0) } + [rule])
+    }
+
+    /// Without the rules for that path; nil for `/`, which always has one, and where there is none.
+    package func removing(prefix: [UInt8], methods: [[UInt8]]) -> RouteRules? {
+        let named = RouteRule(prefix: prefix, methods: methods, level: .open)
+        guard let named, !named.isForAll, rules.contains(where: named.replaces) else { return nil }
+        return RouteRules(rules.filter { !named.replaces($0) })
+    }
+
+    // MARK: Judging
+
+    /// What a request must meet.
+    package struct Decision: Sendable, Equatable {
+        package let level: RouteRule.Level
+        /// Nil for the app's own.
+        package let enforcement: Enforcement?
+        /// Which of ``RouteRules/rules`` decides.
+        package let index: Int
+    }
+
+    /// What the request's route asks for. Two rules may be meant: the one of the path as it stands, and the one of what a
+    /// forgiving backend reads, without case and with an extension; the stricter counts. Where rules differ, a path
+    /// that has several readings beyond these is refused as `malformed`.
+    package func decision(for request: Request) throws(Refusal) -> Decision {
+        try decision(
+            method: request.head.span.extracting(request.method.range),
+            path: request.head.span.extracting(request.path.range))
+    }
+
+    package func decision(method: Span<UInt8>, path: Span<UInt8>) throws(Refusal) -> Decision {
+        guard differ else { return uniform }
+        if let ambiguity = LoosePath.ambiguity(of: path) {
+            throw Refusal(
+                .malformed, "the path has \(ambiguity); where routes ask for different things it must have one reading")
+        }
+        var exact: Int?
+        var loose: Int?
+        for (index, rule) in rules.enumerated() where rule.applies(to: method) {
+            if let loose, exact != nil, rules[loose].prefix.count > rule.prefix.count { break }
+            if exact == nil, rule.isAt(or: path) { exact = index }
+            if rule.isMeant(by: path), loose.map({ rules[$0].isOutdone(by: rule) }) ?? true { loose = index }
+        }
+        guard let exact, let loose else { throw Refusal(.malformed, "the path begins with no /") }
+        let stricter = rules[loose].level > rules[exact].level ? loose : exact
+        return Decision(
+            level: rules[stricter].level,
+            enforcement: Enforcement.stricter(of: rules[exact].enforcement, rules[loose].enforcement), index: stricter)
+    }
+}
+
+extension RouteRules.Decision {
+    fileprivate init(_ rule: RouteRule, at index: Int) {
+        self.init(level: rule.level, enforcement: rule.enforcement, index: index)
+    }
+}
+
+extension Enforcement {
+    /// No observing unless both observe; nil is the app's own, which is one of the two.
+    fileprivate static func stricter(of one: Enforcement?, _ other: Enforcement?) -> Enforcement? {
+        switch (one, other) {
+        case (.enforce, _), (_, .enforce): .enforce
+        case (nil, _), (_, nil): nil
+        case (.observe(let one), .observe(let other)): .observe(until: min(one, other))
+        }
+    }
+}
+
+extension RouteRule {
+    /// Of two for paths of one length, that the same request may mean, the one that asks for more. Of one path, the one
+    /// that names methods stands first and counts.
+    fileprivate func isOutdone(by other: RouteRule) -> Bool {
+        other.prefix.count == prefix.count && other.prefix != prefix && other.level > level
+    }
+
+    fileprivate func applies(to method: Span<UInt8>) -> Bool {
+        guard !methods.isEmpty else { return true }
+        for name in methods where method.matches(name.span) { return true }
+        return method.matches("HEAD") && methods.contains { $0.span.matches("GET") }
+    }
+
+    /// Whether the path is the rule's, or goes on behind it with a `/`, byte for byte.
+    fileprivate func isAt(or path: Span<UInt8>) -> Bool {
+        let prefix = self.prefix
+        guard prefix.count > 1 else { return path.count > 0 && path[0] == UInt8(ascii: "/") }
+        guard path.count >= prefix.count, path.extracting(0..<prefix.count).matches(prefix.span) else { return false }
+        return path.count == prefix.count || path[prefix.count] == UInt8(ascii: "/")
+    }
+
+    /// The same as a forgiving backend compares: without the case of letters, escapes undone, and with an extension
+    /// behind the last segment. `path` has one reading but for these.
+    fileprivate func isMeant(by path: Span<UInt8>) -> Bool {
+        let prefix = self.prefix
+        guard prefix.count > 1 else { return path.count > 0 && path[0] == UInt8(ascii: "/") }
+        var index = 0
+        for expected in prefix {
+            guard index < path.count else { return false }
+            var byte = path[index]
+            if byte == UInt8(ascii: "%"), let undone = Percent.byte(in: path, at: index + 1) {
+                byte = undone
+                index += 2
+            }
+            guard ASCII.lowercased(byte) == ASCII.lowercased(expected) else { return false }
+            index += 1
+        }
+        return index == path.count || path[index] == UInt8(ascii: "/") || path[index] == UInt8(ascii: ".")
+    }
+}

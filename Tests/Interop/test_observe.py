@@ -1,0 +1,195 @@
+"""`enforcement=observe`: what would be refused reaches the backend, marked; nothing else changes."""
+
+import json
+import random
+import sqlite3
+import time
+import urllib.parse
+
+import pytest
+
+from backend import Backend
+from gateway import Gateway, run
+from l1_client import signed as form_signed
+from test_routes import code, unsigned
+
+OBSERVED = ("unsigned", "unknown-key", "bad-signature", "stale", "replayed", "body-mismatch", "scheme-not-allowed")
+
+
+@pytest.fixture
+def backend():
+    with Backend() as running:
+        yield running
+
+
+@pytest.fixture
+def gateway(tmp_path, backend):
+    with Gateway(tmp_path / "gateway", "--tls", "off", "--upstream", backend.url) as running:
+        running.add_app("demo", legacy_host="127.0.0.1", enforcement="observe")
+        running.key = running.add_release()
+        yield running
+
+
+class Mix:
+    """Requests of every kind, each with the verdict that it must get; `ok` for a good one."""
+
+    def __init__(self, gateway: Gateway, seed: int):
+        self.gateway, self.key, self.chance, self.number = gateway, gateway.key, random.Random(seed), 0
+        self.sent_before: list[bytes] = []
+        gateway.admin("release", "add", "demo", "--platform", "ios", "--version", "0.9", "--scheme", "form-md5", "--key-id", "old",
+                      "--secret-stdin", stdin="old-secret")
+
+    def next(self) -> tuple[bytes, str]:
+        self.number += 1
+        kind = self.chance.choice(("ok", *OBSERVED))
+        return getattr(self, kind.replace("-", "_"))(f"/n{self.number}"), kind
+
+    def ok(self, target: str) -> bytes:
+        request = self.key.request("GET", target) if self.chance.random() < 0.5 else self.key.request("POST", target, b"a=1")
+        self.sent_before.append(request)
+        return request
+
+    def unsigned(self, target: str) -> bytes:
+        if self.chance.random() < 0.5:
+            return unsigned(self.gateway, target)
+        return unsigned(self.gateway, target, "POST", "Content-Type: application/json", body=b"{}")
+
+    def unknown_key(self, target: str) -> bytes:
+        return self.key.request("GET", target).replace(f'keyid="{self.key.key_id}"'.encode(), b'keyid="r_nobody"').replace(
+            f"countersign-release: {self.key.key_id}".encode(), b"countersign-release: r_nobody")
+
+    def bad_signature(self, target: str) -> bytes:
+        return self.key.request("GET", target + "/b").replace(b"/b ", b"/c ")
+
+    def stale(self, target: str) -> bytes:
+        return self.key.request("GET", target, created=int(time.time()) - 1_000)
+
+    def replayed(self, target: str) -> bytes:
+        if not self.sent_before:
+            request = self.ok(target)
+            self.gateway.send(request)
+            return request
+        return self.chance.choice(self.sent_before)
+
+    def body_mismatch(self, target: str) -> bytes:
+        return self.key.request("POST", target, b"amount=1")[:-1] + b"9"
+
+    def scheme_not_allowed(self, target: str) -> bytes:
+        parameters = form_signed({"a": "1"}, "old", "old-secret", "ios", "0.9")
+        return unsigned(self.gateway, f"{target}?{urllib.parse.urlencode(parameters)}")
+
+
+def test_a_thousand_requests_each_with_its_verdict(gateway, backend):
+    """And enforced, exactly those with a verdict are refused."""
+    gateway.admin("app", "policy", "demo", "--set", "schemes=message-signatures,form-md5", "--set", "window=60s")
+    mix = Mix(gateway, seed=14)
+    gateway.admin("app", "policy", "demo", "--set", "schemes=message-signatures")
+    sent = [mix.next() for _ in range(1_000)]
+    extra = len(backend.seen)
+    with gateway.connect() as connection:
+        for number, (request, kind) in enumerate(sent):
+            connection.send(request)
+            assert connection.answer().status == 200, (number, kind)
+            seen = backend.seen[extra + number]
+            assert seen.get("countersign-verdict") == (None if kind == "ok" else kind), (number, kind)
+            named = {name for name, _ in seen.fields if name.startswith("countersign-")}
+            assert ("countersign-app" in named) == (kind == "ok"), (kind, named)
+    assert len(backend.seen) == extra + 1_000
+    assert {kind for _, kind in sent} == {"ok", *OBSERVED}
+    wait_for_meter(gateway, sent)
+
+    gateway.admin("app", "policy", "demo", "--set", "enforcement=enforce")
+    reached = len(backend.seen)
+    mix.sent_before.clear()
+    enforced = [mix.next() for _ in range(300)]
+    reached = len(backend.seen)
+    for number, (request, kind) in enumerate(enforced):
+        answer = gateway.send(request)
+        # form-md5's clients look for an error in an answer of 200 alone.
+        refused = answer.status != 200 or answer.body.startswith(b'{"err"')
+        assert refused == (kind != "ok"), (number, kind)
+        if answer.status != 200:
+            assert code(answer) == kind, number
+    assert len(backend.seen) == reached + sum(kind == "ok" for _, kind in enforced)
+
+
+def wait_for_meter(gateway: Gateway, sent: list) -> None:
+    expected = {kind: sum(other == kind for _, other in sent) for kind in OBSERVED}
+    deadline = time.monotonic() + 15
+    while True:
+        told = json.loads(gateway.admin("meter", "demo", "--json").out)
+        counts: dict[str, int] = {}
+        for row in told["unsigned"] + told["releases"]:
+            for name, count in row["would_refuse_by_code"].items():
+                counts[name] = counts.get(name, 0) + count
+        if counts == expected:
+            break
+        assert time.monotonic() < deadline, (counts, expected)
+        time.sleep(0.3)
+    text = gateway.admin("meter", "demo").out
+    assert "WOULD REFUSE" in text and "would be refused of demo:" in text
+
+
+def test_what_is_never_let_through(gateway, backend):
+    """Framing, hosts, paths, limits, retirement; and nothing on our own routes or a route that enforces."""
+    gateway.admin("route", "set", "demo", "/strict", "--require", "signed", "--enforcement", "enforce")
+    old = gateway.add_release("demo", "ios", "0.1")
+    gateway.admin("release", "retire", old.key_id, "--at", "now", "--update-url", "https://example.com/app")
+    refused = {
+        "unsigned": unsigned(gateway, "/strict/a"), "malformed": unsigned(gateway, "/a/../strict"),
+        "bad-signature": gateway.key.request("GET", "/strict/b").replace(b"/strict/b", b"/strict/c"),
+        "update-required": old.request("GET", "/a"),
+    }
+    for expected, request in refused.items():
+        assert code(gateway.send(request)) == expected
+    assert gateway.send(unsigned(gateway, "/a", host="elsewhere.test")).status in (400, 401, 421)
+    assert gateway.send(b"GET /a HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n").status == 400
+    assert gateway.send(unsigned(gateway, "/countersign/v1/sessions")).status == 401
+    assert gateway.send(unsigned(gateway, "/STRICT/a")).status == 401, "as a forgiving backend reads it"
+    assert backend.seen == []
+    assert code(gateway.send(unsigned(gateway, "/a"))) == "ok"
+
+
+def test_a_release_of_another_apps_host_opens_nothing(gateway, backend):
+    gateway.admin("app", "policy", "demo", "--set", "legacy-host=other.test")
+    bad = gateway.key.request("GET", "/a").replace(b"/a ", b"/b ")
+    assert code(gateway.send(bad)) == "bad-signature" and code(gateway.send(unsigned(gateway, "/a"))) == "unsigned"
+    assert backend.seen == []
+
+
+def test_a_streamed_body_that_is_not_the_signed_one_passes_and_is_counted(gateway, backend):
+    body = b"z" * (3 << 20)
+    request = gateway.key.request("PUT", "/up", body)[:-1] + b"!"
+    assert code(gateway.send(request)) == "ok"
+    assert backend.seen[-1].body == body[:-1] + b"!"
+    deadline = time.monotonic() + 15
+    while True:
+        rows = json.loads(gateway.admin("meter", "demo", "--json").out)["releases"]
+        if rows[0]["would_refuse_by_code"] == {"body-mismatch": 1}:
+            break
+        assert time.monotonic() < deadline, rows
+        time.sleep(0.3)
+    gateway.admin("app", "policy", "demo", "--set", "enforcement=")
+    assert gateway.send(gateway.key.request("PUT", "/up", body)[:-1] + b"!").status >= 400
+
+
+def test_it_ends_and_says_so(gateway, backend):
+    listed = json.loads(gateway.admin("route", "list", "demo", "--json").out)
+    until = int(listed["enforcement"].removeprefix("observe="))
+    assert abs(until - time.time() - 30 * 86_400) < 60
+    assert "reach the backend" in gateway.admin("route", "list", "demo").out
+    told = [line for line in gateway.events() if line.get("log") == "enforcement"]
+    deadline = time.monotonic() + 15
+    while not told:
+        assert time.monotonic() < deadline, "the log does not say it"
+        time.sleep(0.2)
+        told = [line for line in gateway.events() if line.get("log") == "enforcement"]
+    assert "app demo" in told[0]["message"] and "reach the backend until" in told[0]["message"]
+    for wrong in ("observe=0d", "observe=31d", "observe=5", "off"):
+        done = run("app", "policy", "demo", "--set", f"enforcement={wrong}", "--data", gateway.data)
+        assert done.returncode == 2 and "expected enforce" in done.err
+    # Its end has come.
+    with sqlite3.connect(gateway.data / "countersign.db") as store:
+        store.execute("UPDATE app_setting SET text = ? WHERE name = 'enforcement'", (f"observe={int(time.time()) - 1}",))
+    gateway.admin("app", "policy", "demo", "--set", "debug=off")
+    assert code(gateway.send(unsigned(gateway, "/a"))) == "unsigned" and backend.seen == []

@@ -1,0 +1,206 @@
+"""What the backend's routes ask for: rules by path and method, from `open` to `device`."""
+
+import json
+import time
+
+import pytest
+
+from backend import Backend
+from gateway import Gateway, run
+from person import Person
+
+
+@pytest.fixture
+def backend():
+    with Backend() as running:
+        yield running
+
+
+@pytest.fixture
+def gateway(tmp_path, backend):
+    with Gateway(tmp_path / "gateway", "--tls", "off", "--upstream", backend.url) as running:
+        yield running
+
+
+def unsigned(gateway: Gateway, target: str, method: str = "GET", *fields: str, body: bytes = b"", host: str | None = None) -> bytes:
+    lines = [f"{method} {target} HTTP/1.1", f"Host: {host or f'127.0.0.1:{gateway.port}'}", *fields]
+    if body:
+        lines.append(f"Content-Length: {len(body)}")
+    return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
+
+
+def code(answer) -> str:
+    return "ok" if answer.status == 200 else json.loads(answer.body)["code"]
+
+
+def rules(gateway: Gateway, app: str = "demo") -> dict:
+    return {(row["prefix"], *row["methods"]): row["require"]
+            for row in json.loads(gateway.admin("route", "list", app, "--json").out)["routes"]}
+
+
+def test_a_new_app_asks_for_a_session_and_says_so(gateway):
+    made = gateway.admin("app", "add", "shop")
+    assert "`session`" in made.out and "countersign route set shop / --require signed" in made.out
+    assert rules(gateway, "shop") == {("/",): "session"}
+    key = gateway.add_release("shop")
+    refused = gateway.send(key.request("GET", "/orders"))
+    assert code(refused) == "session-ended"
+    event = gateway.event(json.loads(refused.body)["instance"])
+    assert "/ asks for `session`" in event["detail"] and "countersign route set shop / --require signed" in event["detail"]
+    gateway.admin("route", "set", "shop", "/", "--require", "signed")
+    assert code(gateway.send(key.request("GET", "/orders"))) == "ok", "the very next request goes by it"
+    assert "signed" in gateway.admin("app", "add", "other", "--require", "signed").out
+    assert rules(gateway, "other") == {("/",): "signed"}
+
+
+def test_the_longest_path_decides(gateway):
+    gateway.add_app("demo", require="session")
+    key = gateway.add_release()
+    gateway.admin("route", "set", "demo", "/public", "--require", "signed")
+    gateway.admin("route", "set", "demo", "/public/mine", "--require", "session")
+    gateway.admin("route", "set", "demo", "/news", "--methods", "get", "--require", "signed")
+    got = {target: code(gateway.send(key.request("GET", target)))
+           for target in ("/", "/public", "/public/a", "/public/mine", "/public/mine/a", "/publicity", "/PUBLIC", "/news")}
+    assert got == {"/": "session-ended", "/public": "ok", "/public/a": "ok", "/public/mine": "session-ended",
+                   "/public/mine/a": "session-ended", "/publicity": "session-ended", "/PUBLIC": "session-ended", "/news": "ok"}
+    assert code(gateway.send(key.request("POST", "/news", b"x"))) == "session-ended"
+    assert gateway.send(key.request("HEAD", "/news"), to_head=True).status == 200
+    assert rules(gateway) == {("/",): "session", ("/public",): "signed", ("/public/mine",): "session", ("/news", "GET"): "signed"}
+    gateway.admin("route", "remove", "demo", "/public/mine")
+    assert code(gateway.send(key.request("GET", "/public/mine"))) == "ok"
+    gateway.admin("route", "remove", "demo", "/news", "--methods", "GET")
+    assert code(gateway.send(key.request("GET", "/news"))) == "session-ended"
+
+
+@pytest.mark.parametrize("words, said", [
+    (("set", "demo", "/a"), "--require"), (("set", "demo", "/a", "--require", "nothing"), "open, signed, session or device"),
+    (("set", "demo", "/a/", "--require", "open"), "/a/"), (("set", "demo", "/a%20b", "--require", "open"), "/a%20b"),
+    (("set", "demo", "/a/../b", "--require", "open"), "/a/../b"), (("set", "demo", "a", "--require", "open"), "`a`"),
+    (("set", "demo", "/a", "--require", "open", "--methods", "G T"), "methods"),
+    (("set", "demo", "/a", "--require", "open", "--enforcement", "observe=31d"), "1 to 30 days"),
+    (("set", "demo", "/a", "--require", "open", "--enforcement", "later"), "later"),
+    (("test", "demo", "GET", "a"), "begins with /"),
+])
+def test_what_is_no_rule_is_said(gateway, words, said):
+    gateway.add_app("demo")
+    done = run("route", *words, "--data", gateway.data)
+    assert done.returncode == 2 and said in done.err, done.err
+    assert rules(gateway) == {("/",): "signed"}
+
+
+def test_what_is_not_there_cannot_be_removed(gateway):
+    gateway.add_app("demo")
+    for words, said in ((("demo", "/"), "set it to another level"), (("demo", "/a"), "no rule for /a"), (("none", "/"), "there is none")):
+        done = run("route", "remove", *words, "--data", gateway.data)
+        assert done.returncode == 1 and said in done.err, done.err
+
+
+def test_the_earlier_settings_stand_for_rules(gateway):
+    """`anonymous` and `device-signed`, which apps had before there were rules."""
+    gateway.add_app("demo", require="session")
+    gateway.admin("route", "set", "demo", "/open", "--require", "open")
+    gateway.admin("app", "policy", "demo", "--set", "anonymous=/public,/pay/help", "--set", "device-signed=/pay")
+    # What is below a route that asks for the device stays that: it always was.
+    assert rules(gateway) == {("/",): "session", ("/open",): "open", ("/public",): "signed", ("/pay",): "device"}
+    gateway.admin("app", "policy", "demo", "--set", "anonymous=all")
+    assert rules(gateway) == {("/",): "signed", ("/open",): "open", ("/pay",): "device"}
+    gateway.admin("app", "policy", "demo", "--set", "device-signed=none", "--set", "anonymous=none")
+    assert rules(gateway) == {("/",): "session", ("/open",): "open"}
+    shown = json.loads(gateway.admin("app", "policy", "demo", "--json").out)["policy"]
+    assert "route list" in next(row["value"] for row in shown if row["key"] == "anonymous")
+
+
+def test_an_app_from_before_keeps_what_it_had(tmp_path, backend):
+    """Written by a version without rules: settings alone, or none."""
+    import sqlite3
+    gateway = Gateway(tmp_path / "before", "--tls", "off", "--upstream", backend.url)
+    gateway.add_app("bare")
+    gateway.add_app("set")
+    with sqlite3.connect(gateway.data / "countersign.db") as store:
+        store.execute("DELETE FROM app_setting WHERE name = 'routes'")
+        store.executemany("INSERT INTO app_setting VALUES ('set', ?, ?, NULL)",
+                          [("anonymous", "/public,/pay/x"), ("device-signed", "/pay")])
+    with gateway:
+        assert rules(gateway, "bare") == {("/",): "signed"}
+        assert rules(gateway, "set") == {("/",): "session", ("/public",): "signed", ("/pay",): "device"}
+        bare, key = gateway.add_release("bare"), gateway.add_release("set")
+        assert code(gateway.send(bare.request("GET", "/a"))) == "ok"
+        assert [code(gateway.send(key.request("GET", target))) for target in ("/public", "/a", "/pay/x")] == [
+            "ok", "session-ended", "session-ended"]
+        gateway.admin("route", "set", "set", "/more", "--require", "signed")
+        assert rules(gateway, "set") == {("/",): "session", ("/public",): "signed", ("/pay",): "device", ("/more",): "signed"}
+        assert code(gateway.send(key.request("GET", "/more"))) == "ok"
+
+
+def test_an_open_route_lets_anybody_through_without_an_identity(gateway, backend):
+    gateway.add_app("demo", legacy_host="127.0.0.1")
+    gateway.admin("route", "set", "demo", "/open", "--require", "open")
+    key = gateway.add_release()
+    spoofed = ("Countersign-Account: 1", "Countersign-Verdict: ok", "X-Forwarded-For: 9.9.9.9", "Authorization: Bearer theirs",
+               "Cookie: sid=1", "X-Own: a", "Connection: X-Hop", "X-Hop: b")
+    assert code(gateway.send(unsigned(gateway, "/open/a?b=c", "POST", *spoofed, body=b"x=1"))) == "ok"
+    seen = backend.seen[-1]
+    assert (seen.method, seen.target, seen.body) == ("POST", "/open/a?b=c", b"x=1")
+    names = {name for name, _ in seen.fields}
+    assert {name for name in names if name.startswith("countersign-")} == {"countersign-client", "countersign-event"}
+    assert seen.get("x-forwarded-for") == "127.0.0.1" and seen.get("cookie") == "sid=1" and seen.get("x-own") == "a"
+    assert seen.get("authorization") == "Bearer theirs" and "x-hop" not in names
+    # A token of ours is told to nobody.
+    gateway.send(unsigned(gateway, "/open", "GET", "Authorization: Bearer b_" + "a" * 43))
+    assert backend.seen[-1].get("authorization") is None
+    # Who signs is told to the backend, and a wrong signature is still wrong.
+    assert code(gateway.send(key.request("GET", "/open/b"))) == "ok"
+    assert backend.seen[-1].get("countersign-app") == "demo"
+    sent = len(backend.seen)
+    assert code(gateway.send(key.request("GET", "/open/b").replace(b"/open/b", b"/open/c"))) == "bad-signature"
+    assert code(gateway.send(unsigned(gateway, "/other"))) == "unsigned"
+    assert code(gateway.send(unsigned(gateway, "/open/../other"))) == "malformed"
+    assert code(gateway.send(unsigned(gateway, "/open%2F..%2Fother"))) == "malformed"
+    assert len(backend.seen) == sent
+    # A large body streams, one of unknown length is held.
+    large = b"y" * (2 << 20)
+    assert code(gateway.send(unsigned(gateway, "/open/up", "PUT", body=large))) == "ok"
+    assert backend.seen[-1].body == large
+    chunked = unsigned(gateway, "/open/up", "PUT", "Transfer-Encoding: chunked") + b"3\r\nabc\r\n0\r\n\r\n"
+    assert code(gateway.send(chunked)) == "ok" and backend.seen[-1].body == b"abc"
+
+
+def test_it_belongs_to_the_app_of_its_host_alone(gateway):
+    """Where two apps name a host, or none does, nobody's rules open anything."""
+    gateway.add_app("demo", require="open")
+    assert code(gateway.send(unsigned(gateway, "/"))) == "unsigned"
+    gateway.admin("app", "policy", "demo", "--set", f"legacy-host=127.0.0.1:{gateway.port}")
+    assert code(gateway.send(unsigned(gateway, "/"))) == "ok"
+    gateway.add_app("twin", require="open", legacy_host=f"127.0.0.1:{gateway.port}")
+    assert code(gateway.send(unsigned(gateway, "/"))) == "unsigned"
+    gateway.admin("app", "policy", "twin", "--set", "legacy-host=")
+    assert code(gateway.send(unsigned(gateway, "/"))) == "ok"
+
+
+def test_the_meter_counts_what_is_open(gateway):
+    gateway.add_app("demo", legacy_host="127.0.0.1")
+    gateway.admin("route", "set", "demo", "/open", "--require", "open")
+    for _ in range(7):
+        gateway.send(unsigned(gateway, "/open"))
+    deadline = time.monotonic() + 15
+    while True:
+        rows = json.loads(gateway.admin("meter", "demo", "--json").out)["unsigned"]
+        if rows and rows[0]["open"] == 7:
+            break
+        assert time.monotonic() < deadline, rows
+        time.sleep(0.2)
+    assert rows[0]["would_refuse"] == 0 and "OPEN" in gateway.admin("meter", "demo").out
+    events = [event for event in gateway.events() if event.get("path") == "/open"]
+    assert events and all(event["app"] == "demo" and "scheme" not in event for event in events)
+
+
+def test_levels_of_a_person(tmp_path):
+    with Gateway(tmp_path / "gateway") as gateway:
+        gateway.add_app("demo", require="session", registration="open")
+        gateway.admin("route", "set", "demo", "/pay", "--require", "device")
+        alice = Person(gateway, tmp_path / "alice", "alice").signs_up().logs_in()
+        assert alice.calls("/hello")["headers"]["countersign-account"]
+        assert alice.calls("-d", "amount=1", "/pay/now")["headers"]["countersign-account"]
+        assert gateway.stop() == 0, "then all of the log is there"
+        codes = [event["code"] for event in gateway.events() if event.get("path") == "/pay/now"]
+        assert codes == ["device-unsigned", "ok"]
