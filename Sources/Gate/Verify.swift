@@ -189,5 +189,5 @@ extension Claim {
 
 extension Request {
     /// Whether it asks for nothing to be changed. Source: RFC 9110 §9.2.1, of which backends keep GET and HEAD.
-    var isSafe: Bool { matches(method, "GET") || matches(method, "HEAD") }
+    package var isSafe: Bool { matches(method, "GET") || matches(method, "HEAD") }
 }

@@ -17,24 +17,26 @@ final class Gateway: Handler, @unchecked Sendable {
     /// Of the loop's time, for the search of a mistake; the usual ones are found within it.
     private static let explanationNanoseconds: Int64 = 5_000_000
 
-    private let gate: Gate
+    let gate: Gate
     private let signing: AnswerSigning
     private let backend: Backend
-    private let routes: RouteTable
+    let routes: RouteTable
+    private let decider: Decider?
     private let limits: Limits
-    private let proxies: TrustedProxies
+    let proxies: TrustedProxies
     private let log: EventLog?
-    private let clock: any TimeSource
-    private let identity: Identity
+    let clock: any TimeSource
+    let identity: Identity
     let once: Once
-    private let tally: Tally
+    let tally: Tally
     private var events: EventGenerator
     private var logClock = LogClock()
     private var line: [UInt8] = []
 
     init(
         gate: Gate, signing: AnswerSigning, backend: Backend, identity: Identity, once: Once, routes: RouteTable,
-        limits: Limits, proxies: TrustedProxies = TrustedProxies(), tally: Tally, log: EventLog?, clock: any TimeSource,
+        decider: Decider? = nil, limits: Limits, proxies: TrustedProxies = TrustedProxies(), tally: Tally,
+        log: EventLog?, clock: any TimeSource,
         seed: UInt64
     ) {
         self.gate = gate
@@ -43,6 +45,7 @@ final class Gateway: Handler, @unchecked Sendable {
         self.identity = identity
         self.once = once
         self.routes = routes
+        self.decider = decider
         self.limits = limits
         self.proxies = proxies
         self.tally = tally
@@ -63,6 +66,11 @@ final class Gateway: Handler, @unchecked Sendable {
         var event = RequestEvent(id: EventID(&events))
         let judgement = gate.begin()
         do throws(Refusal) {
+            if let decider, decider.isCalled(by: request, from: exchange.peer) {
+                await decide(decider, exchange, request, judgement, &event)
+                gate.end(judgement)
+                return record(event, exchange)
+            }
             switch routes.find(request) {
             case .elsewhere: try await pass(exchange, &request, judgement, &event)
             case .route(let route, let parameter):
@@ -266,7 +274,7 @@ final class Gateway: Handler, @unchecked Sendable {
     }
 
     /// Four bytes or eight, and none where that cannot be told.
-    private func network(of exchange: any Exchange) -> [UInt8] {
+    func network(of exchange: any Exchange) -> [UInt8] {
         client(of: exchange).map { ClientAddress($0).bytes } ?? []
     }
 

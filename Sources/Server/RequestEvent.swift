@@ -12,6 +12,8 @@ struct RequestEvent {
     var refusal: Refusal?
     /// Why it went on although it proved nothing.
     var passage: Passage?
+    /// What a proxy asked about, where the request itself only asks.
+    var original: Request?
     /// Whether a password that an old client sent was right: such a client signs nothing.
     var isSignedIn = false
 
@@ -33,7 +35,8 @@ struct RequestEvent {
         line.add("event", id.bytes.span)
         line.add("peer", exchange.peer)
         if let client { line.add("client", client) }
-        let request = exchange.request
+        let request = original ?? exchange.request
+        if original != nil { line.add("decide", "yes") }
         if !request.method.isEmpty {
             line.add("method", request.head.span.extracting(request.method.range))
             let path = request.head.span.extracting(request.path.range)

@@ -59,7 +59,8 @@ public enum Server {
         let failures = PublicKeyFailures()
         let service = try Service(
             configuration, log: log, signing: signing, meter: meter, replay: replay,
-            adminToken: deployment.folder.adminToken, assertionKeys: assertionKeys, once: once,
+            adminToken: deployment.folder.adminToken, decideSecret: deployment.folder.decideSecret,
+            assertionKeys: assertionKeys, once: once,
             routes: routes, readiness: readiness, sockets: ListeningSockets(inheritance)
         ) { authorities in
             #if SABOTAGE

@@ -25,7 +25,8 @@ final class Service: @unchecked Sendable {
     /// Opens the ports and prepares one worker a core; nothing is accepted before ``start()``.
     init(
         _ configuration: Configuration, log: EventLog?, signing: AnswerSigning, meter: Meter, replay: ReplayFile,
-        adminToken: String, assertionKeys: AssertionKeys, once: Once, routes: RouteTable, readiness: Readiness,
+        adminToken: String, decideSecret: String, assertionKeys: AssertionKeys, once: Once, routes: RouteTable,
+        readiness: Readiness,
         sockets: ListeningSockets,
         makeGate: (_ authorities: [String]) throws(Fault) -> Gate
     ) throws(Fault) {
@@ -57,6 +58,9 @@ final class Service: @unchecked Sendable {
             let proxies = TrustedProxies(configuration.trustedProxies)
             settings.proxyProtocol = configuration.proxyProtocol
             settings.isTrustedProxy = { proxies.isTrusted(peer: $0.text) }
+            let decider = try configuration.decide.map { (dialect) throws(Fault) in
+                try Decider(dialect, configuration, secretAt: decideSecret)
+            }
             for index in 0..<count {
                 let loop = try EventLoop()
                 let gateway = Gateway(
@@ -66,7 +70,7 @@ final class Service: @unchecked Sendable {
                         Service.asserter(assertionKeys, configuration, authorities),
                         proxies: TrustedProxies(configuration.trustedProxies),
                         callerFields: CallerFields(keeping: configuration.forwardedCallerFields)), once: once,
-                    routes: routes, limits: configuration.limits,
+                    routes: routes, decider: decider, limits: configuration.limits,
                     proxies: TrustedProxies(configuration.trustedProxies), tally: Tally(meter), log: log,
                     clock: SystemTime(), seed: Service.seed())
                 #if SABOTAGE

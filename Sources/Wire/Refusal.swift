@@ -19,6 +19,7 @@ package struct Refusal: Error, Sendable, Equatable {
         case tooManyAttempts = "too-many-attempts"
         case schemeNotAllowed = "scheme-not-allowed"
         case forbidden
+        case decideNeedsBody = "decide-needs-body"
         case nameTaken = "name-taken"
         case tooLarge = "too-large"
         case timeout
@@ -74,7 +75,7 @@ extension Refusal.Code {
         case .unsigned, .unknownKey, .badSignature, .deviceUnsigned, .stale, .replayed, .tokenExpired, .sessionEnded,
             .wrongCredentials:
             401
-        case .schemeNotAllowed, .forbidden: 403
+        case .schemeNotAllowed, .forbidden, .decideNeedsBody: 403
         case .timeout: 408
         case .nameTaken: 409
         case .tooLarge: 413
@@ -100,7 +101,7 @@ extension Refusal.Code {
         case .bodyMismatch: -6
         case .wrongCredentials: -7
         case .tooManyAttempts: -8
-        case .schemeNotAllowed, .forbidden: -9
+        case .schemeNotAllowed, .forbidden, .decideNeedsBody: -9
         case .tooLarge: -10
         case .timeout: -11
         case .upstreamFailed, .upstreamTimeout: -12
@@ -130,6 +131,7 @@ extension Refusal.Code {
         case .tooManyAttempts: "Too many attempts"
         case .schemeNotAllowed: "The app's policy does not allow this scheme"
         case .forbidden: "Not allowed"
+        case .decideNeedsBody: "The proof of this request lies in its body"
         case .nameTaken: "There is an account of that name"
         case .tooLarge: "The request is too large"
         case .timeout: "The request took too long to arrive"

@@ -9,20 +9,23 @@ import Testing
     ) throws -> RouteRule {
         try #require(
             RouteRule(
-                prefix: Array(path.utf8), methods: methods.map { Array($0.utf8) }, level: level, enforcement: enforcement))
+                prefix: Array(path.utf8), methods: methods.map { Array($0.utf8) }, level: level,
+                enforcement: enforcement))
     }
 
     private func level(_ rules: RouteRules, _ path: String, _ method: String = "GET") throws -> RouteRule.Level {
         try rules.decision(method: Array(method.utf8).span, path: Array(path.utf8).span).level
     }
 
-    @Test("the longest path by whole segments, and of what a forgiving backend could mean the stricter", arguments: [
-        ("/", .session), ("/v1", .signed), ("/v1/", .signed), ("/v1/pay", .device), ("/v1/pay/a", .device),
-        ("/v1/payments", .signed), ("/v10", .session), ("/v1/pay/help", .open), ("/v1/pay/help.html", .device),
-        ("/V1", .session), ("/V1/pay", .device), ("/v1/PAY", .device), ("/v1/pay.json", .device),
-        ("/v1/pay.json/a", .device), ("/v1/p%61y", nil), ("/v1/pay@", .signed), ("/v1//pay", nil),
-        ("/v1/PAY/HELP", .device), ("/v1/a@b", .open), ("/v1/a%40b", .signed), ("/v1/a%40b/c", .signed),
-    ] as [(String, RouteRule.Level?)])
+    @Test(
+        "the longest path by whole segments, and of what a forgiving backend could mean the stricter",
+        arguments: [
+            ("/", .session), ("/v1", .signed), ("/v1/", .signed), ("/v1/pay", .device), ("/v1/pay/a", .device),
+            ("/v1/payments", .signed), ("/v10", .session), ("/v1/pay/help", .open), ("/v1/pay/help.html", .device),
+            ("/V1", .session), ("/V1/pay", .device), ("/v1/PAY", .device), ("/v1/pay.json", .device),
+            ("/v1/pay.json/a", .device), ("/v1/p%61y", nil), ("/v1/pay@", .signed), ("/v1//pay", nil),
+            ("/v1/PAY/HELP", .device), ("/v1/a@b", .open), ("/v1/a%40b", .signed), ("/v1/a%40b/c", .signed),
+        ] as [(String, RouteRule.Level?)])
     func longest(_ row: (path: String, level: RouteRule.Level?)) throws {
         let rules = RouteRules.rules(
             ("/", .session), ("/v1", .signed), ("/v1/pay", .device), ("/v1/pay/help", .open), ("/v1/a@b", .open))
@@ -56,7 +59,8 @@ import Testing
         #expect(!Enforcement.observe(until: 5).isObserving(at: 5) && Enforcement.observe(until: 5).isObserving(at: 4))
     }
 
-    @Test("what is no rule", arguments: ["", "a", "/a/", "//a", "/a/../b", "/a%20b", "/a,b", "/a b", "/a;b", "/\u{e9}"])
+    @Test(
+        "what is no rule", arguments: ["", "a", "/a/", "//a", "/a/../b", "/a%20b", "/a,b", "/a b", "/a;b", "/\u{e9}"])
     func noPath(_ path: String) { #expect(RouteRule(prefix: Array(path.utf8), level: .open) == nil) }
 
     @Test("there is one rule for each path and methods, and always one for all others")

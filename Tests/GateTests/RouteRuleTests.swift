@@ -5,7 +5,8 @@ import Testing
 extension RouteRules {
     /// For all methods.
     static func rules(_ rows: (path: String, level: RouteRule.Level)...) -> RouteRules {
-        RouteRules(rows.compactMap { RouteRule(prefix: Array($0.path.utf8), level: $0.level) }) ?? RouteRules(all: .device)
+        RouteRules(rows.compactMap { RouteRule(prefix: Array($0.path.utf8), level: $0.level) })
+            ?? RouteRules(all: .device)
     }
 }
 

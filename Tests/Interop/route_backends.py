@@ -48,6 +48,7 @@ import http.server, json, os, posixpath, re, urllib.parse
 ROUTES = json.loads(os.environ["ROUTES"])
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
     def do_GET(self):
         path = posixpath.normpath(urllib.parse.unquote(urllib.parse.urlsplit(self.path).path))
         path = "/" + path.lstrip("/")

@@ -57,6 +57,7 @@ package struct DataFolder: Sendable, Equatable {
     package var replay: String { file("replay") }
     package var loginLimits: String { file("login-limits") }
     package var adminToken: String { file("admin-token") }
+    package var decideSecret: String { file("decide-secret") }
     package var tls: String { file("tls") }
 
     private static func absent(_ path: String, _ code: Int32) -> Fault {

@@ -51,7 +51,9 @@ extension Command {
     static let routeRemove = Command(
         words: ["route", "remove"], summary: "take a rule for routes away",
         positionals: [Positional(name: "APP"), Positional(name: "PREFIX")],
-        options: [.value("methods", "METHOD,…", "the rule for these methods (default: the one for all)"), .data, .json],
+        options: [
+            .value("methods", "METHOD,…", "the rule for these methods (default: the one for all)"), .data, .json,
+        ],
         notes: "What it was for then goes by the next shorter rule. The rule for / stays: set it instead."
     ) { (run) throws(Fault) in
         let name = try run.appName()

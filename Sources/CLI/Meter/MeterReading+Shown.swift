@@ -47,7 +47,8 @@ extension MeterReading {
 
     /// What an app's rules let through although they would refuse it, with and without a release.
     private var observed: [(app: AppName, passed: Passed)] {
-        let all = lines.map { (app: $0.release.app, passed: $0.passed) } + unsigned.map { (app: $0.app, passed: $0.passed) }
+        let all =
+            lines.map { (app: $0.release.app, passed: $0.passed) } + unsigned.map { (app: $0.app, passed: $0.passed) }
         let grouped = Dictionary(grouping: all.filter { !$0.passed.observed.isEmpty }) { $0.app }
         return grouped.sorted { $0.key.description < $1.key.description }.map { app, rows in
             let sums = rows.reduce(into: Passed()) { sum, row in

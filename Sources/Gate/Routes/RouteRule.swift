@@ -28,7 +28,9 @@ package struct RouteRule: Sendable, Equatable {
 
     /// Nil where `prefix` or a method is not of that form.
     package init?(prefix: [UInt8], methods: [[UInt8]] = [], level: Level, enforcement: Enforcement? = nil) {
-        guard RouteRule.isPrefix(prefix), methods.count <= 16, methods.allSatisfy(RouteRule.isMethod) else { return nil }
+        guard RouteRule.isPrefix(prefix), methods.count <= 16, methods.allSatisfy(RouteRule.isMethod) else {
+            return nil
+        }
         self.prefix = prefix
         self.methods = methods.sorted { $0.lexicographicallyPrecedes($1) }
         self.level = level
@@ -57,9 +59,10 @@ package struct RouteRule: Sendable, Equatable {
     }
 
     private static func isMethod(_ method: [UInt8]) -> Bool {
-        (1...32).contains(method.count) && method.allSatisfy { byte in
-            (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) || byte == UInt8(ascii: "-")
-        }
+        (1...32).contains(method.count)
+            && method.allSatisfy { byte in
+                (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) || byte == UInt8(ascii: "-")
+            }
     }
 }
 

@@ -25,6 +25,8 @@ public struct Configuration: Sendable, Equatable {
     public var assertionAudience: String?
     /// Proxies in front whose `X-Forwarded-For` is believed.
     public var trustedProxies: [AddressRange] = []
+    /// How other proxies ask whether they may let a request through; nil where none may ask.
+    public var decide: DecideDialect?
     /// Fields that only a proxy may say, and that callers may send to the backend all the same. Lower-case.
     public var forwardedCallerFields: Set<String> = []
     /// Whether their connections begin with a PROXY header.

@@ -169,6 +169,16 @@ extension Setting {
                 $0.trustedProxies.isEmpty ? .null : .string($0.trustedProxies.map(\.description).joined(separator: ","))
             }),
         Setting(
+            "decide", "DIALECT",
+            "lets the trusted proxies ask at PREFIX/decide whether to let a request through: nginx, caddy, traefik, envoy, "
+                + "haproxy, or off",
+            expected: "nginx, caddy, traefik, envoy, haproxy or off",
+            set: { configuration, text in
+                if text == "off" { return configuration.decide = nil }
+                return DecideDialect(rawValue: text).map { configuration.decide = $0 }
+            },
+            show: { .string($0.decide?.rawValue ?? "off") }),
+        Setting(
             "proxy-protocol", "RULE",
             "whether connections of trusted proxies begin with a PROXY header (version 1 or 2): `off`, or `require`",
             expected: "off or require",
