@@ -1,0 +1,275 @@
+"""docs/move-in.md, page by page: its commands are run as they stand, and each kind of app, played by a client of its own, signs up,
+signs in, calls, renews, is replaced by a second device, is retired and signs out, as if nothing had happened."""
+
+import hashlib
+import json
+import os
+import re
+import secrets
+import subprocess
+import time
+import urllib.parse
+
+import pytest
+
+import auth_clients
+from gateway import ROOT, Gateway
+from l1_client import signed as form_signed
+from old_shop import Shop
+from ports import free_port
+from test_decide import Proxy
+from wire import Connection
+
+HOST = "api.example.com"
+FORM = "application/x-www-form-urlencoded"
+SECRET = "their secret of today"
+PAGE = (ROOT / "docs/move-in.md").read_text()
+
+
+def pages() -> dict[int, list[str]]:
+    """The blocks of commands of each page, by its number."""
+    found = {}
+    for section in PAGE.split("\n## ")[1:]:
+        number = re.match(r"(\d)\. ", section)
+        assert number, section[:40]
+        found[int(number[1])] = re.findall(r"```sh\n(.*?)```", section, re.DOTALL)
+    return found
+
+
+class Moved:
+    """A shop that moves in by one page, and the gateway in front of it."""
+
+    def __init__(self, number: int, folder):
+        self.folder, (first, *self.later) = folder, pages()[number]
+        (folder / "their-private-key").write_text(SECRET)
+        self.shop = Shop()
+        commands, serve = [], None
+        for line in first.strip().split("\n"):
+            if line.startswith("countersign serve "):
+                serve = line.split()[2:]
+            else:
+                commands.append(line)
+        assert serve, "the page says how to serve"
+        options = dict(zip(serve[::2], serve[1::2], strict=True))
+        port = free_port()
+        options |= {"--listen": f"127.0.0.1:{port}", "--tls": "off"}
+        if "--upstream" in options:
+            options["--upstream"] = f"http://127.0.0.1:{self.shop.port}"
+        self.gateway = Gateway(folder / "gateway", *[word for pair in options.items() for word in pair])
+        self.run("\n".join(commands))
+        self.gateway.start()
+        self.proxy, self.port = None, port
+        if "--decide" in options:
+            self.port = free_port()
+            self.proxy = Proxy(options["--decide"], folder / "proxy", self.gateway, self.shop, self.port)
+
+    def run(self, block: str) -> str:
+        script = f'set -e\ncountersign() {{ "{self.gateway.binary}" "$@"; }}\n{block}'
+        done = subprocess.run(["bash", "-c", script], cwd=self.folder, capture_output=True, text=True, timeout=60, check=False,
+                              env={**os.environ, "COUNTERSIGN_DATA": str(self.gateway.data)})
+        assert done.returncode == 0, f"{block}\n{done.stdout}{done.stderr}"
+        return done.stdout
+
+    def meter(self, holds) -> None:
+        deadline = time.monotonic() + 15
+        while True:
+            told = json.loads(self.gateway.admin("meter", "shop", "--json").out)
+            if holds(told):
+                return
+            assert time.monotonic() < deadline, told
+            time.sleep(0.2)
+
+    def close(self) -> None:
+        if self.proxy:
+            self.proxy.stop()
+        self.gateway.stop()
+        self.shop.__exit__()
+
+
+class App:
+    """What all of them have: accounts by phone number, a token, and a page for each thing that can happen."""
+
+    paths = {"signup": "/user/register", "login": "/user/login", "token": "/user/token", "logout": "/user/logout"}
+
+    def __init__(self, moved: Moved):
+        self.moved, self.token, self.login_token, self.user = moved, "", "", 0
+
+    def send(self, method: str, target: str, fields: dict[str, str], body: bytes = b"") -> dict:
+        lines = [f"{method} {target} HTTP/1.1", f"Host: {HOST}", *[f"{name}: {value}" for name, value in fields.items()]]
+        if body:
+            lines.append(f"Content-Length: {len(body)}")
+        with Connection(self.moved.port, None, 20) as connection:
+            connection.send("\r\n".join(lines).encode() + b"\r\n\r\n" + body)
+            self.answer = connection.answer()
+        return json.loads(self.answer.body) if self.answer.body.startswith(b"{") else {"status": self.answer.status}
+
+    def call(self, path: str, parameters: dict[str, str]) -> dict:
+        raise NotImplementedError
+
+    def signs_up(self, name: str, password: str) -> dict:
+        return self.call(self.paths["signup"], {"phoneNo": name, "pwd": password})
+
+    def logs_in(self, name: str, password: str) -> dict:
+        said = self.call(self.paths["login"], {"phoneNo": name, "pwd": password})
+        self.user, self.token = said["userId"], said.get("token", "")
+        self.login_token = said.get("loginToken", "")
+        return said
+
+    def renews(self) -> dict:
+        said = self.call(self.paths["token"], {"loginToken": self.login_token})
+        self.token = said.get("token", self.token)
+        return said
+
+    def orders(self) -> dict:
+        return self.call("/orders", {"page": "1"})
+
+    def logs_out(self) -> dict:
+        return self.call(self.paths["logout"], {})
+
+    @staticmethod
+    def is_login_page(said: dict) -> bool:
+        return said.get("err", {}).get("code") == -100
+
+
+class FormApp(App):
+    """Signs each form; `sign` is an MD5."""
+
+    def call(self, path: str, parameters: dict[str, str]) -> dict:
+        sent = dict(parameters)
+        if self.token and path != self.paths["login"]:
+            sent |= {"userId": str(self.user), "token": self.token}
+        form = form_signed(sent, "THEIR_APP_ID", SECRET, "ios", "2.3", now=time.time() + 8 * 3600)
+        return self.send("POST", path, {"Content-Type": FORM}, urllib.parse.urlencode(form).encode())
+
+
+class HmacApp(App):
+    """auth-v1: JSON bodies, parameters in the query; the token as a bearer."""
+
+    def call(self, path: str, parameters: dict[str, str]) -> dict:
+        method, body = ("GET", b"") if path == "/orders" else ("POST", json.dumps(parameters).encode())
+        query = {"auth_key": "THEIR_KEY", "auth_timestamp": str(int(time.time())), "auth_version": "1.0",
+                 "rnd": secrets.token_hex(4)}
+        if body:
+            query["body_md5"] = hashlib.md5(body).hexdigest()
+        joined = "&".join(f"{name}={value}" for name, value in sorted(query.items()))
+        query["auth_signature"] = auth_clients.mac(SECRET, f"{method}\n{path}\n{joined}")
+        fields = {"Content-Type": "application/json"} if body else {}
+        if self.token:
+            fields["Authorization"] = f"Bearer {self.token}"
+        return self.send(method, f"{path}?{urllib.parse.urlencode(query)}", fields, body)
+
+
+class TokenApp(App):
+    """Signs nothing; the backend's token is a form field."""
+
+    def call(self, path: str, parameters: dict[str, str]) -> dict:
+        sent = parameters | ({"token": self.token} if self.token and path != self.paths["login"] else {})
+        return self.send("POST", path, {"Content-Type": FORM}, urllib.parse.urlencode(sent).encode())
+
+
+class CookieApp(App):
+    """Signs nothing; JSON, and the backend's cookie."""
+
+    cookie = ""
+
+    def call(self, path: str, parameters: dict[str, str]) -> dict:
+        fields = {"Cookie": f"sid={self.cookie}"} if self.cookie else {}
+        if path == "/orders":
+            said = self.send("GET", path, fields)
+        else:
+            said = self.send("POST", path, fields | {"Content-Type": "application/json"}, json.dumps(parameters).encode())
+        cookie = self.answer.get("set-cookie")
+        if cookie:
+            self.cookie = re.match("sid=([0-9a-f]+);", cookie)[1]
+        return said
+
+
+def lives(moved: Moved, kind: type[App]) -> App:
+    """A day in its life. Nothing of it is new to the app."""
+    shop, first, second = moved.shop, kind(moved), kind(moved)
+    assert first.signs_up("138", "secret") == {"userId": 1}
+    assert first.signs_up("138", "other")["userId"] == 0
+    assert first.logs_in("138", "wrong")["userId"] == 0
+    assert first.is_login_page(first.orders())
+    assert first.logs_in("138", "secret")["userId"] == 1
+    assert first.orders() == {"orders": [100], "userId": 1}
+    shop.expire()
+    assert first.is_login_page(first.orders())
+    assert first.renews().get("token") and first.orders()["orders"] == [100]
+    assert second.logs_in("138", "secret")["userId"] == 1 and second.orders()["orders"] == [100]
+    assert first.is_login_page(first.orders()) and first.is_login_page(first.renews())
+    assert second.logs_out() == {"result": 1} and second.is_login_page(second.orders())
+    assert second.logs_in("138", "secret")["userId"] == 1 and second.orders()["orders"] == [100]
+    return second
+
+
+@pytest.fixture
+def moved(request, tmp_path):
+    made = Moved(request.param, tmp_path)
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("moved", [1], indirect=True)
+def test_page_1(moved):
+    app = lives(moved, FormApp)
+    seen = moved.shop.seen[-1][2]
+    assert seen["countersign-app"] == "shop" and seen["countersign-version"] == "2.3"
+    sent = len(moved.shop.seen)
+    moved.run(moved.later[0])
+    gone = app.orders()
+    assert gone["err"]["code"] == -99 and gone["err"]["eventId"] == "https://apps.example.com/shop"
+    assert len(moved.shop.seen) == sent
+    moved.meter(lambda told: told["releases"][0]["accepted"] > 10)
+
+
+@pytest.mark.parametrize("moved", [2], indirect=True)
+def test_page_2(moved):
+    app = lives(moved, HmacApp)
+    assert moved.shop.seen[-1][2]["countersign-scheme"] == "auth-v1"
+    sent = len(moved.shop.seen)
+    moved.run(moved.later[0])
+    assert app.orders()["code"] == "update-required" and len(moved.shop.seen) == sent
+
+
+@pytest.mark.parametrize("moved, kind", [(3, TokenApp), (3, CookieApp)], indirect=["moved"])
+def test_page_3(moved, kind):
+    app = lives(moved, kind)
+    seen = moved.shop.seen[-1][2]
+    assert "countersign-app" not in seen and seen["countersign-client"] == "127.0.0.1"
+    moved.meter(lambda told: told["unsigned"] and told["unsigned"][0]["open"] > 10)
+    way_out = moved.later[0].strip().split("\n")
+    moved.run("\n".join(way_out[:-1]))
+    # Observed, nothing has changed for it.
+    assert app.orders()["orders"] == [100] and moved.shop.seen[-1][2]["countersign-verdict"] == "unsigned"
+    moved.meter(lambda told: told["unsigned"][0]["would_refuse_by_code"] == {"unsigned": 1})
+    sent = len(moved.shop.seen)
+    moved.run(way_out[-1])
+    assert app.orders()["code"] == "unsigned" and len(moved.shop.seen) == sent
+
+
+@pytest.mark.parametrize("moved", [5], indirect=True)
+def test_page_5(moved):
+    app = lives(moved, CookieApp)
+    seen = moved.shop.seen[-1][2]
+    assert "countersign-app" not in seen and seen["countersign-checked"] == "nothing"
+    made = json.loads(moved.gateway.admin("release", "add", "shop", "--platform", "ios", "--version", "2.1", "--json").out)
+    from signing import ReleaseKey
+    key = ReleaseKey(made["key_id"], made["secret"], HOST)
+
+    def signed(target: str) -> int:
+        with Connection(moved.port, None, 20) as connection:
+            connection.send(key.request("GET", target))
+            return connection.answer().status
+
+    assert signed("/admin/a") == 200 and moved.shop.seen[-1][2]["countersign-version"] == "2.1"
+    sent = len(moved.shop.seen)
+    assert app.send("GET", "/admin/a", {"Cookie": f"sid={app.cookie}"}) and app.answer.status in (401, 403)
+    assert len(moved.shop.seen) == sent
+    moved.run(moved.later[0])
+    assert app.orders() and app.answer.status in (401, 403) and len(moved.shop.seen) == sent
+    assert signed("/orders") == 200
+
+
+def test_every_page_has_its_app():
+    assert set(pages()) == {int(name.removeprefix("test_page_")) for name in globals() if name.startswith("test_page_")}
