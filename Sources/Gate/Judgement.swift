@@ -29,6 +29,14 @@ package final class Judgement: @unchecked Sendable {
     package internal(set) var update: UpdateNotice?
     /// What the head has proved, until the rest of the request is judged.
     var fresh: Fresh?
+    /// The same of a request that bears a token and no signature.
+    var token: TokenProof?
+    /// The release that such a request comes from by what it says.
+    package internal(set) var tokenRelease: ReleaseKey?
+    /// The live session whose token such a request bears.
+    package internal(set) var bearing: Session?
+    /// Whether a trusted proxy stands between the client and us, so that its `X-Forwarded-Proto` is believed.
+    package var isProxied = false
     /// Nil while it has not been refused.
     package internal(set) var refusal: Refusal?
 
@@ -66,6 +74,10 @@ package final class Judgement: @unchecked Sendable {
         signer = nil
         update = nil
         fresh = nil
+        token = nil
+        tokenRelease = nil
+        bearing = nil
+        isProxied = false
         refusal = nil
     }
 }
@@ -82,7 +94,7 @@ extension Judgement {
 
     /// The release whose key the request names, rightly or not; nil where there is none. Its policy says how exact a
     /// refusal is, and the meter counts it there.
-    package var release: ReleaseKey? { candidate?.release }
+    package var release: ReleaseKey? { candidate?.release ?? tokenRelease }
 
     /// What the request names as its key; nil where there is none of that name.
     package var keyID: KeyID? { candidate.flatMap { $0.isNobodys ? nil : claim?.keyID } }

@@ -57,6 +57,15 @@ package struct KeyRing: Sendable {
         }
     }
 
+    /// The app that the request belongs to if it bears no signature; nil where it is nobody's.
+    func app(at request: Request) throws(Refusal) -> HostedApp? {
+        do throws(Fault) {
+            return try releases.app(at: request.head.span.extracting(request.authority.range))
+        } catch {
+            throw Refusal(.unavailable, "keys: \(error.message)", retryAfter: 5)
+        }
+    }
+
     /// For explanations: nil where there is none.
     nonisolated(nonsending) func release(of id: KeyID) async throws(Fault) -> ReleaseKey? {
         try await releases.key(for: id)

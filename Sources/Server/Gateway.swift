@@ -54,14 +54,15 @@ final class Gateway: Handler, @unchecked Sendable {
     func handle(_ exchange: any Exchange) async {
         // One copy for all; with the body, once that has come.
         var request = exchange.request
+        let judgement = gate.begin()
         if proxies.areNamed, !exchange.isClientUnnamed,
             let client = proxies.client(of: request, from: exchange.peer)
         {
             exchange.attribute(to: client.address ?? .unknown)
             exchange.attachment = client
+            judgement.isProxied = true
         }
         var event = RequestEvent(id: EventID(&events))
-        let judgement = gate.begin()
         do throws(Refusal) {
             switch routes.find(request) {
             case .elsewhere: try await pass(exchange, &request, judgement, &event)
@@ -326,6 +327,8 @@ final class Gateway: Handler, @unchecked Sendable {
         of refusal: Refusal, to exchange: any Exchange, after judgement: Judgement
     ) async -> RefusalAnswer.Disclosure {
         let request = exchange.request
+        // Of a token alone there is nothing to explain but the reason.
+        if let release = judgement.tokenRelease { return release.policy.detail == .exact ? .reason : .code }
         guard let release = await gate.releaseToExplain(for: request, judgement) else { return .code }
         guard exchange.source.take(.explanation, now: exchange.loop.seconds) else {
             // Of a key id that only looks like one of ours nothing is said, as below.
@@ -382,8 +385,9 @@ extension Caller {
 }
 
 extension Judgement {
-    /// What the head has proved about the caller; nil while the signature has not held.
+    /// What the head has proved about the caller; nil while no signature has held, and no token alone is a live one.
     fileprivate var proof: CallerProof? {
+        if let bearing { return .session(account: bearing.account.number) }
         guard signer != nil else { return nil }
         return session.map { .session(account: $0.account.number) } ?? .release
     }

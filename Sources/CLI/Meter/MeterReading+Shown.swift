@@ -26,7 +26,7 @@ extension MeterReading {
                 let release = line.release
                 return [
                     release.app.description, release.platform.description, release.version.description,
-                    release.scheme.rawValue + (release.scheme.isLegacy ? " (legacy)" : ""), String(line.accepted),
+                    release.scheme.rawValue + release.scheme.mark, String(line.accepted),
                     line.nextShare, String(line.refusals), line.lastSeen.map(MeterReading.time) ?? "never",
                     release.id.description,
                 ]
@@ -77,9 +77,20 @@ extension MeterReading.Line {
             "key_id": .string(release.id.description), "app": .string(release.app.description),
             "platform": .string(release.platform.description), "version": .string(release.version.description),
             "scheme": .string(release.scheme.rawValue), "legacy": .bool(release.scheme.isLegacy),
+            "protects": release.scheme == .token ? "session" : "request",
             "accepted": .integer(accepted), "accepted_next_key": .integer(underNextKey),
             "refused": .integer(refusals), "refused_by_code": MeterReading.json(refused),
             "last_seen": lastSeen.map { .integer($0) } ?? .null,
         ]
+    }
+}
+
+extension SchemeName {
+    /// Beside its name in the table.
+    fileprivate var mark: String {
+        switch self {
+        case .token: " (legacy, protects the session only)"
+        default: isLegacy ? " (legacy)" : ""
+        }
     }
 }
