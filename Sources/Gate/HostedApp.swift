@@ -77,20 +77,20 @@ struct StatedVersion {
 }
 
 extension HostedApp {
-    /// The release that a login or a renewal without a signature comes from; refused as `update-required` where it is
-    /// retired. Nil where the app takes no tokens alone. `network` is where the client calls from; `now` is in whole
-    /// Unix seconds.
-    package func release(
-        signingInBy request: Request, from network: () -> [UInt8], at now: Int64
-    ) throws(Refusal) -> ReleaseKey? {
-        guard takesTokens else { return nil }
-        let release = release(saying: try StatedVersion(in: request, by: policy), in: nil)
-        _ = try Releases().check(release, in: nil, .reads, from: network, at: now)
-        return release
+    /// The release that a login or a renewal without a signature comes from, by what it says. Nil where the app takes no
+    /// tokens alone.
+    package func release(signingInBy request: Request) throws(Refusal) -> ReleaseKey? {
+        takesTokens ? release(saying: try StatedVersion(in: request, by: policy), in: nil) : nil
     }
 }
 
 extension ReleaseKey {
     /// Whether it stands for every version that nobody has added: no row of the store has its id.
     package var isOfOtherVersions: Bool { scheme == .token && id == HostedApp.otherVersionsID(of: app) }
+
+    /// Refuses a login or a renewal of a version that is not served any more. `network` is where the client calls from;
+    /// `now` is in whole Unix seconds.
+    package func checkServed(from network: () -> [UInt8], at now: Int64) throws(Refusal) {
+        _ = try Releases().check(self, in: nil, .reads, from: network, at: now)
+    }
 }

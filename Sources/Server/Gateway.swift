@@ -160,6 +160,7 @@ final class Gateway: Handler, @unchecked Sendable {
         _ judgement: Judgement, _ event: inout RequestEvent
     ) async throws(Refusal) {
         var caller: Caller?
+        var (unsigned, isCounted) = (ReleaseKey?.none, false)
         do throws(Refusal) {
             if found.isSigned {
                 let judged = try await admit(exchange, &request, judgement, for: .login, as: .reads)
@@ -168,17 +169,23 @@ final class Gateway: Handler, @unchecked Sendable {
                 caller = judged
             } else {
                 try gate.checkAuthority(of: request)
+                unsigned = try legacy.release(of: request, to: found.app)
+                if let unsigned {
+                    try unsigned.checkServed(from: { network(of: exchange) }, at: clock.now)
+                    tally.accept(unsigned, under: .current)
+                    isCounted = true
+                }
             }
             let call = RouteCall(
                 request: request, caller: caller, address: ClientAddress(client(of: exchange)),
                 event: event.id, parameter: "", now: clock.now)
-            let plain = try await legacy.answer(found, call).telling(caller)
+            let plain = try await legacy.answer(found, call, from: unsigned).telling(caller)
             event.isSignedIn = true
             await exchange.respond(signed(plain, to: exchange, judgement))
         } catch {
             guard !found.isSigned else { throw error }
             event.refusal = error
-            tally.refuse(error.code, named: nil)
+            if !isCounted { tally.refuse(error.code, named: unsigned) }
             await exchange.respond(RefusalAnswer.unsignedLegacy(error, event.id))
         }
     }

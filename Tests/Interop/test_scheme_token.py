@@ -350,9 +350,17 @@ class TestVersions:
         answer = place.send(HOSTS["shop"], "POST", "/login/login.php", *android, body="username=cy&password=pw-cy")
         err = json.loads(answer.body)["err"]
         assert (err["code"], err["eventId"]) == (-99, url)
+        impact = json.loads(place.gateway.admin("release", "impact", key, "--json").out)
+        assert impact["sessions"] == 1 and impact["stage"] == "retired"
         answer = place.send(HOSTS["shop"], "POST", "/login/token.php", *android, body=f"loginToken={granted['loginToken']}")
         assert json.loads(answer.body)["err"]["code"] == -99
         assert place.get(granted["token"], ("X-App-Version", "1.1"), ("X-Platform", "ios")).status == 200
+        deadline, line = time.monotonic() + 15, {}
+        while line.get("refused_by_code") != {"update-required": 4} and time.monotonic() < deadline:
+            time.sleep(0.3)
+            lines = json.loads(place.gateway.admin("meter", "shop", "--json").out)["releases"]
+            line = next(line for line in lines if line["key_id"] == key)
+        assert line["refused_by_code"] == {"update-required": 4}, "two calls, a login and a renewal"
 
 
 def test_bad_policies(place):
@@ -414,6 +422,26 @@ def test_a_token_that_ran_out_is_renewed(place):
     token = json.loads(answer.body)["token"]
     assert place.get(token, host=host).status == 200
     assert code(place.get(granted["token"], host=host)) == "token-expired"
+
+
+def test_a_route_that_asks_for_a_device_s_signature(place):
+    token = place.log_in("plain")["token"]
+    place.gateway.admin("app", "policy", "plain", "--set", "device-signed=/payments")
+    answer = place.get(token, host=HOSTS["plain"], target="/payments/1")
+    assert (answer.status, code(answer)) == (403, "forbidden")
+    assert code(place.get(token, host=HOSTS["plain"], target="/x/../payments")) == "malformed"
+    assert place.get(token, host=HOSTS["plain"], target="/other").status == 200
+    place.gateway.admin("app", "policy", "plain", "--set", "device-signed=none")
+
+
+def test_an_app_that_says_debug_is_told_the_reason(place):
+    host = HOSTS["plain"]
+    token = place.log_in("plain")["token"]
+    wrong = lambda: json.loads(place.send(host, "GET", "/a?userId=7", ("Authorization", f"Bearer {token}")).body)  # noqa: E731
+    assert "detail" not in wrong()
+    place.gateway.admin("app", "policy", "plain", "--set", "debug=on")
+    assert wrong()["detail"] == "userId is not the user that the token belongs to"
+    place.gateway.admin("app", "policy", "plain", "--set", "debug=off")
 
 
 def test_own_routes_take_no_token_alone(place):

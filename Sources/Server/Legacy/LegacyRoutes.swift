@@ -64,20 +64,37 @@ final class LegacyRoutes: Sendable {
         }
     }
 
-    /// `call.caller` is nil where the call is not signed.
-    func answer(_ found: Found, _ call: RouteCall) async throws(Refusal) -> Answer {
+    /// The release that an unsigned call comes from by what it says, where its app takes tokens alone at this host; nil
+    /// for all others.
+    func release(of request: Request, to app: LegacyApp) throws(Refusal) -> ReleaseKey? {
+        let hosted: HostedApp?
+        do throws(Fault) {
+            hosted = try services.keys.app(at: request.head.span.extracting(request.authority.range))
+        } catch {
+            throw Refusal(.unavailable, "keys: \(error.message)", retryAfter: 5)
+        }
+        // Where another rule than the host found the app, no call could bear its token.
+        guard let hosted, hosted.name == app.name.description else { return nil }
+        return try hosted.release(signingInBy: request)
+    }
+
+    /// `call.caller` is nil where the call is not signed; then `unsigned` is what ``release(of:to:)`` found.
+    func answer(
+        _ found: Found, _ call: RouteCall, from unsigned: ReleaseKey?
+    ) async throws(Refusal) -> Answer {
         switch found.path {
-        case .login(let door): try await logIn(found.app, at: door, call)
-        case .token: try await renew(found.app, call)
+        case .login(let door): try await logIn(found.app, at: door, unsigned, call)
+        case .token: try await renew(found.app, unsigned, call)
         }
     }
 }
 
 extension LegacyRoutes {
     /// `{"userId":N}`; N is 0 for whoever is not let in, whatever the reason.
-    private func logIn(_ app: LegacyApp, at door: Rung.Door, _ call: RouteCall) async throws(Refusal) -> Answer {
+    private func logIn(
+        _ app: LegacyApp, at door: Rung.Door, _ unsigned: ReleaseKey?, _ call: RouteCall
+    ) async throws(Refusal) -> Answer {
         let form = try LegacyForm(of: call.request)
-        let unsigned = try unsignedRelease(of: app, call)
         let (username, password) = (try form.value("username"), try form.value("password"))
         let attempt = LegacyAttempt(app, username: username, password: PasswordField(password.span), at: door)
         guard let attempt else { return LegacyRoutes.refused }
@@ -148,22 +165,7 @@ extension LegacyRoutes {
         }
     }
 
-    /// The release that an unsigned call comes from by what it says, where its app takes tokens alone at this host; nil
-    /// for all others. Refused as `update-required` where that is retired.
-    private func unsignedRelease(of app: LegacyApp, _ call: RouteCall) throws(Refusal) -> ReleaseKey? {
-        guard call.caller == nil else { return nil }
-        let hosted: HostedApp?
-        do throws(Fault) {
-            hosted = try services.keys.app(at: call.request.head.span.extracting(call.request.authority.range))
-        } catch {
-            throw Refusal(.unavailable, "keys: \(error.message)", retryAfter: 5)
-        }
-        // Where another rule than the host found the app, no call could bear its token.
-        guard let hosted, hosted.name == app.name.description else { return nil }
-        return try hosted.release(signingInBy: call.request, from: { call.address.bytes }, at: call.now)
-    }
-
-    /// `unsigned` is what ``unsignedRelease(of:_:)`` found: the session's token may then come alone.
+    /// `unsigned` is what ``release(of:to:)`` found: the session's token may then come alone.
     private func login(
         _ account: Account, _ app: LegacyApp, _ unsigned: ReleaseKey?, _ call: RouteCall
     ) throws(Refusal) -> BearerLogin {
@@ -181,13 +183,14 @@ extension LegacyRoutes {
     }
 
     /// The login token stays as it is: clients in the field keep the one that they were given.
-    private func renew(_ app: LegacyApp, _ call: RouteCall) async throws(Refusal) -> Answer {
+    private func renew(
+        _ app: LegacyApp, _ unsigned: ReleaseKey?, _ call: RouteCall
+    ) async throws(Refusal) -> Answer {
         let text = try LegacyForm(of: call.request).value("loginToken")
         guard let loginToken = LoginToken(text.span) else {
             throw Refusal(.sessionEnded, "loginToken: not one of ours")
         }
-        let unsigned = try unsignedRelease(of: app, call).flatMap { $0.isOfOtherVersions ? nil : $0 }
-        let release = call.caller?.release ?? unsigned
+        let release = call.caller?.release ?? unsigned.flatMap { $0.isOfOtherVersions ? nil : $0 }
         let grant = try await services.bearers.renew(
             loginToken, of: app.name, by: release?.id, app.policy, .keeping, at: call.now)
         return .legacy([

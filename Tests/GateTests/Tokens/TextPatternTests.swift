@@ -1,14 +1,15 @@
+import CountersignGate
 import CountersignWire
 import Testing
 
-@testable import CountersignGate
-
 /// Patterns find what they say, refuse what they do not know, and cost what the text is long.
 @Suite struct TextPatternTests {
-    private func found(_ pattern: String, in text: String) throws -> String? {
-        let bytes = Array(pattern.utf8)
-        let read = try #require(TextPattern(bytes.span))
-        let input = Array(text.utf8)
+    private func found(_ text: String, in sent: String) throws -> String? {
+        let bytes = Array(text.utf8)
+        // A macro takes no span.
+        let pattern = TextPattern(bytes.span)
+        let read = try #require(pattern)
+        let input = Array(sent.utf8)
         return read.capture(in: input.span).map { String(decoding: input[$0], as: UTF8.self) }
     }
 
@@ -32,9 +33,10 @@ import Testing
             "([])",
             "([b-a])", #"(\d)"#, #"(a\"#, "(a){2}", "^(a)", "(a)$", "(\u{E9})",
         ])
-    func refuses(_ pattern: String) {
-        let bytes = Array(pattern.utf8)
-        #expect(TextPattern(bytes.span) == nil)
+    func refuses(_ text: String) {
+        let bytes = Array(text.utf8)
+        let pattern = TextPattern(bytes.span)
+        #expect(pattern == nil)
     }
 
     @Test("a value that may have been cut is none")
