@@ -102,10 +102,12 @@ extension Judgement {
     /// The session whose key the request names, rightly or not.
     package var session: Session? { candidate?.session }
 
-    /// Whether it was refused because its signature does not hold, or its key id is nobody's.
+    /// Whether it was refused because its signature does not hold, or its key id, or the token that it bears alone, is
+    /// nobody's.
     package var failedVerification: Bool {
         guard signer == nil, let refusal else { return false }
         return refusal.code == .badSignature || refusal.code == .unknownKey
+            || (refusal.code == .sessionEnded && step == .key)
     }
 
     /// The request key of the session whose MAC held: an answer under it tells the caller, and nobody else, that it is

@@ -250,6 +250,8 @@ def test_cookies_both_ways(place):
     assert place.last().get("cookie") == "theme=dark; visit=7; q=\"a=b\""
     place.send(host, "GET", "/a", ("Cookie", f"sid={token}"))
     assert place.last().get("cookie") is None
+    place.send(host, "GET", "/a", ("Cookie", f"sid={token}; theme=dark"), ("Connection", "cookie"))
+    assert place.last().get("cookie") is None, "it ends here"
     place.get(token, ("Cookie", "theme=dark; visit=7"), ("X-Other", "1"), ("Content-Language", "de"))
     assert place.last().get("cookie") == "theme=dark; visit=7", "as it came"
     assert place.last().get("x-other") == "1" and place.last().get("content-language") == "de"

@@ -139,7 +139,9 @@ private struct SentToken {
             if let field = try SentValues(request).field(name)?.index { withheld.fields = 1 << UInt128(field) }
         case .cookie(let name):
             let cookies = try Cookies(in: request)
-            withheld = WithheldToken(fields: cookies.fields, cookies: cookies.without(name))
+            // What `Connection` ends here does not go on in another line either.
+            let isEnding = cookies.fields & request.endingHere != 0
+            withheld = WithheldToken(fields: cookies.fields, cookies: isEnding ? [] : cookies.without(name))
         case .form, .query, .userAgent: break
         }
         for index in request.fields.indices where index < UInt128.bitWidth {
