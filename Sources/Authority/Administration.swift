@@ -45,6 +45,11 @@ extension Deployment {
                 .usage, "key id \(draft.id): what begins with `s_`, `b_` or `l_` is a session's token; expected another"
             )
         }
+        guard !draft.id.description.hasPrefix(HostedApp.otherVersionsPrefix) else {
+            throw Fault(
+                .usage,
+                "key id \(draft.id): `\(HostedApp.otherVersionsPrefix)` stands for versions that nobody has added")
+        }
         let answerKey = AnswerKey.publicHalf(of: try answerKey())
         guard let answerKey else { throw Fault(.failed, "answer key: not an Ed25519 seed") }
         var release = Release(
@@ -53,7 +58,8 @@ extension Deployment {
         release.sealedSecret = seal(draft, for: release)
         let told: [(name: String, value: JSONValue)] = [
             ("platform", .string(draft.platform.description)), ("version", .string(draft.version.description)),
-            ("scheme", .string(draft.scheme.rawValue)), ("key", draft.publicKey == nil ? "secret" : "public"),
+            ("scheme", .string(draft.scheme.rawValue)),
+            ("key", draft.scheme == .token ? "none" : draft.publicKey == nil ? "secret" : "public"),
         ]
         let audit = recording(.releaseAdd, .release(draft.id, of: draft.app), told)
         guard try store.insert(release, recording: audit) == .yes else {

@@ -151,11 +151,6 @@ package final class LiveKeys: KeySource, @unchecked Sendable {
             longestLifetime = max(longestLifetime, policy.longestLifetime)
             signedForms.add(policy)
         }
-        var hosted = LegacyHosts<HostedApp>()
-        for (name, entry) in apps {
-            guard let host = entry.policy.legacyHost else { continue }
-            hosted.add(HostedApp(name: name.description, policy: entry.policy), at: host)
-        }
         var keys: [KeyID: ReleaseKey] = [:]
         keys.reserveCapacity(stored.releases.count)
         for release in stored.releases {
@@ -171,6 +166,13 @@ package final class LiveKeys: KeySource, @unchecked Sendable {
                 version: release.version.description, scheme: release.scheme, policy: policy,
                 retirement: release.retirement, key: try deployment.key(of: release),
                 nextKey: try deployment.nextKey(of: release))
+        }
+        var hosted = LegacyHosts<HostedApp>()
+        for (name, entry) in apps {
+            guard let host = entry.policy.legacyHost else { continue }
+            let tokenReleases = keys.values.filter { $0.scheme == .token && $0.app == name.description }
+            hosted.add(
+                HostedApp(name: name.description, policy: entry.policy, releases: tokenReleases), at: host)
         }
         return Snapshot(
             keys: keys, policies: apps.mapValues(\.policy), longestWindow: longestWindow,
@@ -193,7 +195,7 @@ extension SchemeName {
     package var isRemembered: Bool {
         switch self {
         case .messageSignatures, .sigV4, .formMD5, .authV1: true
-        case .authV2, .authV4: false
+        case .authV2, .authV4, .token: false
         }
     }
 }

@@ -47,6 +47,25 @@ extension PolicyKey {
         return text
     }
 
+    /// Where a version or a platform may be read.
+    static let statedKinds: Set<RequestPlace.Kind> = [.form, .query, .cookie, .header, .userAgent]
+
+    /// Places in a request, of these kinds. `none` stands for no place, where that is not the default.
+    static func places(
+        of kinds: Set<RequestPlace.Kind>, orNone isNoneAllowed: Bool = false,
+        _ set: @escaping @Sendable (inout Policy, [RequestPlace]) -> Void
+    ) -> @Sendable (inout Policy, String) -> String? {
+        { policy, text in
+            if isNoneAllowed, text == "none" {
+                set(&policy, [])
+                return text
+            }
+            guard text.utf8.count <= 1_024, let places = RequestPlace.list(text, of: kinds) else { return nil }
+            set(&policy, places)
+            return text
+        }
+    }
+
     @Sendable static func applyTokenLifetime(_ policy: inout Policy, _ text: String) -> String? {
         guard let seconds = seconds(text[...]) else { return nil }
         policy.tokenLifetime = Int64(seconds)

@@ -27,7 +27,9 @@ extension PolicyKey {
                 policy.window = seconds
                 spelled.append("\(seconds)s")
             } else {
-                guard let name = SchemeName(rawValue: String(sides[0])), policy.windows[name] == nil else { return nil }
+                guard let name = SchemeName(rawValue: String(sides[0])), SchemeName.signing.contains(name),
+                    policy.windows[name] == nil
+                else { return nil }
                 policy.windows[name] = seconds
                 spelled.append("\(name.rawValue)=\(seconds)s")
             }

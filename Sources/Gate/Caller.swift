@@ -17,6 +17,8 @@ package struct Caller: Sendable {
     package let created: Int64?
     /// What a body that streams must turn out to be. A body that was held has been checked.
     package let body: BodyExpectation
+    /// What is left out of the request for the sake of the token in it; nil for callers whose proof is a signature.
+    package let withheld: WithheldToken?
 
     init(_ proof: consuming CompleteProof) {
         let fresh = proof.fresh
@@ -26,5 +28,17 @@ package struct Caller: Sendable {
         coveredFields = fresh.coveredFields
         created = fresh.created
         body = fresh.body
+        withheld = nil
+    }
+
+    /// Of a token alone nothing of the request is vouched for, so all of it goes on as it came.
+    init(_ proof: consuming TokenProof) {
+        release = proof.release
+        session = proof.session
+        edition = .current
+        coveredFields = .everything
+        created = nil
+        body = .anything
+        withheld = proof.withheld
     }
 }

@@ -15,6 +15,7 @@ package final class Gate: Sendable {
     private let bodyCheck = BodyCheck()
     private let releases = Releases()
     private let bearers: Bearers
+    private let tokens: BareTokens
     private let sessions: Sessions
     private let devices: DeviceSignatures
     private let preview: Preview
@@ -29,8 +30,10 @@ package final class Gate: Sendable {
     ) {
         self.authorities = authorities
         self.schemes = schemes
-        self.keys = KeyRing(keys, sessions)
+        let ring = KeyRing(keys, sessions)
+        self.keys = ring
         self.bearers = Bearers(sessions)
+        tokens = BareTokens(ring, sessions)
         self.sessions = Sessions(sessions)
         devices = DeviceSignatures(sessions, failures)
         self.replay = replay
@@ -57,7 +60,7 @@ package final class Gate: Sendable {
         let work = workspaces.take()
         defer { workspaces.put(back: work) }
         do throws(Refusal) {
-            try await prove(request, judgement, from: network, as: effect, work)
+            try await prove(request, judgement, from: network, for: destination, as: effect, work)
             try await preview.check(request, judgement, from: network, to: destination, as: effect, at: clock.now)
         } catch {
             judgement.refusal = error
@@ -76,7 +79,9 @@ package final class Gate: Sendable {
         let work = workspaces.take()
         defer { workspaces.put(back: work) }
         do throws(Refusal) {
-            if judgement.fresh == nil { try await prove(request, judgement, from: network, as: effect, work) }
+            if judgement.fresh == nil, judgement.token == nil {
+                try await prove(request, judgement, from: network, for: destination, as: effect, work)
+            }
             return try await admit(request, judgement, from: network, to: destination, work)
         } catch {
             judgement.refusal = error
@@ -89,18 +94,24 @@ package final class Gate: Sendable {
     nonisolated(nonsending) package func recognise(_ request: Request, _ judgement: Judgement) async {
         let work = workspaces.take()
         defer { workspaces.put(back: work) }
-        try? await prove(request, judgement, from: { [] }, as: .reads, work)
+        try? await prove(request, judgement, from: { [] }, for: .ownRoute, as: .reads, work)
         judgement.fresh = nil
     }
 
     /// The first stage: whose request it is, by its signature.
     nonisolated(nonsending) private func prove(
-        _ request: Request, _ judgement: Judgement, from network: () -> [UInt8], as effect: Releases.Effect?,
-        _ work: WorkspaceLease
+        _ request: Request, _ judgement: Judgement, from network: () -> [UInt8], for destination: Destination,
+        as effect: Releases.Effect?, _ work: WorkspaceLease
     ) async throws(Refusal) {
         let traces = try judgement.look(for: schemes, in: request, keys)
         try authorities.check(request)
         judgement.step = .claim
+        // Where no scheme has left a trace, a token may be all that the app sends.
+        if !traces.areSigned, destination == .backend, let app = try tokens.app(takingTokenOf: request) {
+            judgement.token = try await tokens.prove(
+                request, to: app, judgement, from: network, as: effect, at: clock.now)
+            return
+        }
         // Exactly one scheme may claim it; none does from the head where the signature can only be in the body.
         guard var claim = try schemes.claim(in: request, traces: traces, &work.space) else { return }
         judgement.step = .key
@@ -128,7 +139,10 @@ package final class Gate: Sendable {
         _ request: Request, _ judgement: Judgement, from network: () -> [UInt8], to destination: Destination,
         _ work: WorkspaceLease
     ) async throws(Refusal) -> Caller {
-        guard let fresh = judgement.fresh.take(), let claim = judgement.claim else { throw Refusal(.unsigned) }
+        guard let fresh = judgement.fresh.take(), let claim = judgement.claim else {
+            guard let proof = judgement.token.take() else { throw Refusal(.unsigned) }
+            return try await admit(Caller(proof), sending: request, judgement, work)
+        }
         judgement.step = .body
         try judgement.lookAgain(for: schemes, in: request)  // no signs of a second scheme
         let proof = try bodyCheck(request, fresh, at: clock.now)
@@ -142,6 +156,24 @@ package final class Gate: Sendable {
         judgement.step = .device
         if route?.level == .device {
             try await devices.check(caller, sending: request, signed: claim.label, from: network, at: clock.now, work)
+        }
+        judgement.step = .end
+        return caller
+    }
+
+    /// The same for a caller whose proof is a token alone, which nothing remembers and no signature goes along with.
+    nonisolated(nonsending) private func admit(
+        _ caller: Caller, sending request: Request, _ judgement: Judgement, _ work: WorkspaceLease
+    ) async throws(Refusal) -> Caller {
+        var caller = caller
+        caller.update = judgement.update
+        judgement.step = .session
+        let route = try caller.release.policy.routes.decision(for: request)
+        try sessions.check(caller, on: route, at: clock.now)
+        judgement.step = .device
+        if route.level == .device {
+            try await devices.check(
+                caller, sending: request, signed: Slice.empty, from: { [] }, at: clock.now, work)
         }
         judgement.step = .end
         return caller

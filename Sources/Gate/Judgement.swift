@@ -29,6 +29,14 @@ package final class Judgement: @unchecked Sendable {
     package internal(set) var update: UpdateNotice?
     /// What the head has proved, until the rest of the request is judged.
     var fresh: Fresh?
+    /// The same of a request that bears a token and no signature.
+    var token: TokenProof?
+    /// The release that such a request comes from by what it says.
+    package internal(set) var tokenRelease: ReleaseKey?
+    /// The live session whose token such a request bears.
+    package internal(set) var bearing: Session?
+    /// Whether a trusted proxy stands between the client and us, so that its `X-Forwarded-Proto` is believed.
+    package var isProxied = false
     /// Nil while it has not been refused.
     package internal(set) var refusal: Refusal?
     /// What a streamed body would have been refused for, where its route only observes.
@@ -68,6 +76,10 @@ package final class Judgement: @unchecked Sendable {
         signer = nil
         update = nil
         fresh = nil
+        token = nil
+        tokenRelease = nil
+        bearing = nil
+        isProxied = false
         refusal = nil
         observed = nil
     }
@@ -85,7 +97,7 @@ extension Judgement {
 
     /// The release whose key the request names, rightly or not; nil where there is none. Its policy says how exact a
     /// refusal is, and the meter counts it there.
-    package var release: ReleaseKey? { candidate?.release }
+    package var release: ReleaseKey? { candidate?.release ?? tokenRelease }
 
     /// What the request names as its key; nil where there is none of that name.
     package var keyID: KeyID? { candidate.flatMap { $0.isNobodys ? nil : claim?.keyID } }
@@ -93,10 +105,12 @@ extension Judgement {
     /// The session whose key the request names, rightly or not.
     package var session: Session? { candidate?.session }
 
-    /// Whether it was refused because its signature does not hold, or its key id is nobody's.
+    /// Whether it was refused because its signature does not hold, or its key id, or the token that it bears alone, is
+    /// nobody's.
     package var failedVerification: Bool {
         guard signer == nil, let refusal else { return false }
         return refusal.code == .badSignature || refusal.code == .unknownKey
+            || (refusal.code == .sessionEnded && step == .key)
     }
 
     /// The request key of the session whose MAC held: an answer under it tells the caller, and nobody else, that it is

@@ -57,7 +57,7 @@ package struct KeyRing: Sendable {
         }
     }
 
-    /// Whose the requests to that host are which name no release; nil where that is nobody's.
+    /// The app that the request belongs to if it bears no signature; nil where it is nobody's.
     func app(at request: Request) throws(Refusal) -> HostedApp? {
         do throws(Fault) {
             return try releases.app(at: request.head.span.extracting(request.authority.range))

@@ -50,6 +50,13 @@ package struct Policy: Sendable, Equatable {
     package var legacyRenewal = Permission.allowed
     /// The host whose unsigned requests belong to this app. Lower-case, with a port where only that one is meant.
     package var legacyHost: String?
+    /// Where the token of a request without a signature is read: exactly one of these places may have one.
+    package var tokenPlaces: [RequestPlace] = [.bearer]
+    /// Where such a request may state its user, which must be the session's.
+    package var userPlaces: [RequestPlace] = [.form(Array("userId".utf8))]
+    /// Where such a request states the app's version and its platform: the first that says something counts.
+    package var releasePlaces: [RequestPlace] = []
+    package var platformPlaces: [RequestPlace] = []
     /// Seconds for which a token is good.
     package var tokenLifetime: Int64 = 7_200
     /// Seconds for which a session lives without a refresh.

@@ -27,6 +27,16 @@ package struct KeyID: Sendable, Hashable, CustomStringConvertible {
         self.init(bytes.span)
     }
 
+    /// A name of our own: what is not visible ASCII is left out, and so is what lies beyond the longest key id.
+    package init(ours text: String) {
+        storage = InlineArray(repeating: 0)
+        length = 0
+        for byte in text.utf8 where byte > 0x20 && byte < 0x7F && Int(length) < KeyID.longest {
+            storage[Int(length)] = byte
+            length += 1
+        }
+    }
+
     /// A session's token, which is always short enough and visible.
     package init(_ token: SessionToken) {
         let text = token.description.utf8

@@ -6,12 +6,17 @@ package enum SchemeName: String, Sendable, CaseIterable {
     case authV1 = "auth-v1"
     case authV2 = "auth-v2"
     case authV4 = "auth-v4"
+    /// A token of ours and no signature: there is no ``Scheme`` of this name, because nothing is signed.
+    case token
+
+    /// Those that sign.
+    package static let signing: [SchemeName] = [.messageSignatures, .sigV4, .formMD5, .authV1, .authV2, .authV4]
 
     /// Whether it is here for app versions already in the field, and is to go with them.
     package var isLegacy: Bool {
         switch self {
         case .messageSignatures, .sigV4: false
-        case .formMD5, .authV1, .authV2, .authV4: true
+        case .formMD5, .authV1, .authV2, .authV4, .token: true
         }
     }
 
@@ -19,7 +24,7 @@ package enum SchemeName: String, Sendable, CaseIterable {
     package var signsParameters: Bool {
         switch self {
         case .formMD5, .authV1, .authV2: true
-        case .messageSignatures, .sigV4, .authV4: false
+        case .messageSignatures, .sigV4, .authV4, .token: false
         }
     }
 
@@ -31,6 +36,8 @@ package enum SchemeName: String, Sendable, CaseIterable {
         case .formMD5: 300
         case .authV1: 600
         case .authV2, .authV4: 12 * 3600
+        // It has no time.
+        case .token: 0
         }
     }
 
@@ -40,6 +47,7 @@ package enum SchemeName: String, Sendable, CaseIterable {
         switch self {
         case .messageSignatures, .sigV4, .formMD5: max(seconds, 0)
         case .authV1, .authV2, .authV4: max(seconds - 1, 0)
+        case .token: 0
         }
     }
 }

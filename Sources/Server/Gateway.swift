@@ -57,14 +57,15 @@ final class Gateway: Handler, @unchecked Sendable {
     func handle(_ exchange: any Exchange) async {
         // One copy for all; with the body, once that has come.
         var request = exchange.request
+        let judgement = gate.begin()
         if proxies.areNamed, !exchange.isClientUnnamed,
             let client = proxies.client(of: request, from: exchange.peer)
         {
             exchange.attribute(to: client.address ?? .unknown)
             exchange.attachment = client
+            judgement.isProxied = true
         }
         var event = RequestEvent(id: EventID(&events))
-        let judgement = gate.begin()
         do throws(Refusal) {
             if let decider, decider.isCalled(by: request, from: exchange.peer) {
                 await decide(decider, exchange, request, judgement, &event)
@@ -208,6 +209,7 @@ final class Gateway: Handler, @unchecked Sendable {
         _ judgement: Judgement, _ event: inout RequestEvent
     ) async throws(Refusal) {
         var caller: Caller?
+        var (unsigned, isCounted) = (ReleaseKey?.none, false)
         do throws(Refusal) {
             if found.isSigned {
                 let judged = try await admit(exchange, &request, judgement, for: .login, as: .reads)
@@ -216,17 +218,23 @@ final class Gateway: Handler, @unchecked Sendable {
                 caller = judged
             } else {
                 try gate.checkAuthority(of: request)
+                unsigned = try legacy.release(of: request, to: found.app)
+                if let unsigned {
+                    try unsigned.checkServed(from: { network(of: exchange) }, at: clock.now)
+                    tally.accept(unsigned, under: .current)
+                    isCounted = true
+                }
             }
             let call = RouteCall(
                 request: request, caller: caller, address: ClientAddress(client(of: exchange)),
                 event: event.id, parameter: "", now: clock.now)
-            let plain = try await legacy.answer(found, call).telling(caller)
+            let plain = try await legacy.answer(found, call, from: unsigned).telling(caller)
             event.isSignedIn = true
             await exchange.respond(signed(plain, to: exchange, judgement))
         } catch {
             guard !found.isSigned else { throw error }
             event.refusal = error
-            tally.refuse(error.code, named: nil)
+            if !isCounted { tally.refuse(error.code, named: unsigned) }
             await exchange.respond(RefusalAnswer.unsignedLegacy(error, event.id))
         }
     }
@@ -377,6 +385,8 @@ final class Gateway: Handler, @unchecked Sendable {
         of refusal: Refusal, to exchange: any Exchange, after judgement: Judgement
     ) async -> RefusalAnswer.Disclosure {
         let request = exchange.request
+        // Of a token alone there is nothing to explain but the reason.
+        if let release = judgement.tokenRelease { return release.policy.detail == .exact ? .reason : .code }
         guard let release = await gate.releaseToExplain(for: request, judgement) else { return .code }
         guard exchange.source.take(.explanation, now: exchange.loop.seconds) else {
             // Of a key id that only looks like one of ours nothing is said, as below.
@@ -433,8 +443,9 @@ extension Caller {
 }
 
 extension Judgement {
-    /// What the head has proved about the caller; nil while the signature has not held.
+    /// What the head has proved about the caller; nil while no signature has held, and no token alone is a live one.
     fileprivate var proof: CallerProof? {
+        if let bearing { return .session(account: bearing.account.number) }
         guard signer != nil else { return nil }
         return session.map { .session(account: $0.account.number) } ?? .release
     }

@@ -33,6 +33,11 @@ final class Identity {
         lines.append(contentsOf: release)
         lines.append(contentsOf: client.bytes)
         if let session = caller.session { Identity.append(session, to: &lines) }
+        if let cookies = caller.withheld?.cookies, !cookies.isEmpty {
+            lines.append(contentsOf: "Cookie: ".utf8)
+            lines.append(contentsOf: cookies)
+            lines.append(contentsOf: "\r\n".utf8)
+        }
         lines.append(contentsOf: "Countersign-Event: ".utf8)
         event.bytes.span.withUnsafeBufferPointer { lines.append(contentsOf: $0) }
         lines.append(contentsOf: "\r\n".utf8)
@@ -93,7 +98,9 @@ final class Identity {
         var forwarded: UInt128 = 0
         for index in request.fields.indices where index < UInt128.bitWidth {
             // A token of ours is told to nobody, covered or not.
-            if caller.session?.kind == .bearer, request.fields[index].known == .authorization { continue }
+            if caller.session?.kind == .bearer, request.fields[index].known == .authorization, caller.withheld == nil {
+                continue
+            }
             if callerFields.isRemoved(request.fields[index], of: request) { continue }
             if caller.coveredFields.contains(index)
                 || Identity.mayGoUncovered(index, of: request, caller.release.policy)
@@ -101,6 +108,7 @@ final class Identity {
                 forwarded |= 1 << UInt128(index)
             }
         }
+        if let withheld = caller.withheld { forwarded &= ~withheld.fields }
         return forwarded
     }
 

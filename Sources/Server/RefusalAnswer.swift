@@ -9,6 +9,8 @@ enum RefusalAnswer {
     /// How much of its reason a refusal tells.
     enum Disclosure {
         case code
+        /// The reason, where there is no signature to explain.
+        case reason
         case explanation(Explanation)
         /// The address has had as many explanations as it may have: the reason alone.
         case overBudget
@@ -44,7 +46,7 @@ enum RefusalAnswer {
         }
         if code == .stale { members.append(("time", .integer(now))) }
         switch disclosure {
-        case .code: break
+        case .code, .reason: break
         case .explanation(let explanation): members.append(("explain", explanation.json(longest: longestStage)))
         case .overBudget: members.append(("explain_omitted", .string(omission)))
         }
@@ -67,7 +69,7 @@ enum RefusalAnswer {
         case .explanation(let explanation):
             if let cause = explanation.cause { message += ". \(cause.sentence) (\(cause.code)): \(cause.remedy)" }
         case .overBudget: message += ". Not explained: \(omission)"
-        case .code: break
+        case .code, .reason: break
         }
         var members: [(name: String, value: JSONValue)] = [
             ("code", .integer(Int64(code.legacyNumber))), ("msg", .string(message)),

@@ -10,6 +10,17 @@ package enum Authority {
     }
 }
 
+extension Request {
+    /// How a client reached the trusted proxy that this request comes from, as that says it in `X-Forwarded-Proto`; how
+    /// the proxy reached us where it says nothing else.
+    package var proxiedTransport: Transport {
+        guard let value = value(of: "x-forwarded-proto") else { return transport }
+        let text = head.span.extracting(value.range)
+        if text.matchesWithoutCase("https") { return .tls }
+        return text.matchesWithoutCase("http") ? .plain : transport
+    }
+}
+
 extension Request.Transport {
     /// How the port that goes without saying is written.
     package var defaultPortSuffix: StaticString {

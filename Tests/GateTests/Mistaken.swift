@@ -45,7 +45,7 @@ struct Mistaken {
             draft.body = Array(
                 "{\"name\":\"Jo Ann\",\"City\":\"K\u{F6}ln\",\"list\":[1, 2],\"n\":1.50,\"none\":null}".utf8)
             draft.set("Content-Type", "application/json")
-        case .messageSignatures, .sigV4:
+        case .messageSignatures, .sigV4, .token:
             draft.body = Array("{\"b\":[1,2.50,\"x/y\"],\"a\":{\"name\":\"Zo\u{EB}\"}}".utf8)
             draft.set("Content-Type", "application/json")
         }

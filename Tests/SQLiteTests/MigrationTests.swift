@@ -48,6 +48,7 @@ import Testing
         try store.prepare()
         let session = try #require(try store.liveSessions(of: 1, newest: 10).first)
         #expect(session.release == nil && session.created == 14)
+        #expect(session.opening == .signed, "its token opens nothing alone")
         let release = KeyID("r_1")
         guard
             case .yes(let renewed) = try store.swap(

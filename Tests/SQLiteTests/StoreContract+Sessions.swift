@@ -30,6 +30,7 @@ extension StoreContract {
         var session = try session(number, of: account, at: now)
         session.credentials = .bearer(
             BearerCredentials(tokenHash: [1, 2], tokenExpires: now + 60, issued: now, loginTokenHash: [3]))
+        session.opening = .unsigned
         return session
     }
 

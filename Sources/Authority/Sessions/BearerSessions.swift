@@ -46,6 +46,7 @@ package final class BearerSessions: Sendable {
                     tokenHash: token.hash, tokenExpires: now + policy.tokenLifetime, issued: now,
                     loginTokenHash: loginToken.hash)))
         session.release = login.release
+        session.opening = login.opening
         let (slots, drafted) = (policy.slots, session)
         let opened = try await writer.write { (store) throws(Fault) in
             try store.open(drafted, proving: login.credential, slots: slots, at: now)
@@ -111,8 +112,9 @@ package struct BearerLogin: Sendable {
     package var deviceName: String
     /// What was proved: a credential's name, or what is sealed for the account's rung (``Account/isProved(by:)``).
     package var credential: [UInt8]?
-    /// Nil where no release signed the login.
+    /// Nil where no release signed the login, and none is known by what it says.
     package var release: KeyID?
+    package var opening = Session.Opening.signed
     /// How its client renews: ``BearerRenewal/Habit/keeping`` for what the ladder opened.
     package var habit: BearerRenewal.Habit
 

@@ -15,6 +15,7 @@ struct LiveSession {
         static let hasPrevious = Flags(rawValue: 2)
         static let hasSuccessor = Flags(rawValue: 4)
         static let isEnded = Flags(rawValue: 8)
+        static let isOpenedUnsigned = Flags(rawValue: 16)
     }
 
     let id: SessionID
@@ -43,6 +44,7 @@ struct LiveSession {
         used = row.used
         self.place = place
         var flags: Flags = row.end == nil ? [] : .isEnded
+        if row.opening == .unsigned { flags.insert(.isOpenedUnsigned) }
         let kept: [UInt8]
         switch row.credentials {
         case .device(let device):
@@ -77,6 +79,7 @@ struct LiveSession {
     var kind: Session.Kind { flags.contains(.isBearer) ? .bearer : .device }
     var hasPrevious: Bool { flags.contains(.hasPrevious) }
     var hasSuccessor: Bool { flags.contains(.hasSuccessor) }
+    var opening: Session.Opening { flags.contains(.isOpenedUnsigned) ? .unsigned : .signed }
     var isEnded: Bool { flags.contains(.isEnded) }
 
     var end: SessionEnd? {

@@ -47,9 +47,11 @@ extension LiveSessions {
         guard let policy = try keys.policy(of: place.app), let account = try reader.account(live.account) else {
             throw Fault(.failed, "session \(live.id): its app or its account is not in the store")
         }
+        // Requests of other sessions name the release that calls.
+        let release = live.opening == .unsigned ? try reader.session(live.id)?.release : nil
         return Session(
             id: live.id, kind: live.kind, epoch: epoch, account: AccountIdentity(account), app: place.app.description,
-            platform: place.platform.description, edition: edition,
+            platform: place.platform.description, edition: edition, opening: live.opening, release: release,
             expires: expires(live, ahead, edition, policy), idleEnd: live.used.later(by: policy.sessionIdle),
             end: live.end)
     }

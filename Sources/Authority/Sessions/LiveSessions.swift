@@ -20,7 +20,7 @@ package final class LiveSessions: SessionSource, @unchecked Sendable {
     private static let pageCount = 2_000
 
     let deployment: Deployment
-    let keys: LiveKeys
+    package let keys: LiveKeys
     /// A connection that loops read by: it never waits for a writer.
     let reader: any Store
     private let writer: any StoreWriter

@@ -20,6 +20,8 @@ package struct StoredSession: Sendable, Equatable {
     /// The release that it was last signed in or renewed under: between renewals the version is only claimed. Nil where that was
     /// before this was kept, and for logins and renewals that no release signed.
     package var release: KeyID?
+    /// Whether its token may come without a signature.
+    package var opening = Session.Opening.signed
     package var end: SessionEnd?
     /// Goes up with each change of any session: what changed after a number that is remembered is what is new.
     package var change: Int64 = 0

@@ -48,12 +48,23 @@ struct Invocation: Sendable {
 
     func schemeName(default fallback: SchemeName = .messageSignatures) throws(Fault) -> SchemeName {
         guard let text = arguments.value("scheme") else { return fallback }
+        if text == SchemeName.token.rawValue { throw Invocation.unsignedScheme }
         guard let name = SchemeName(rawValue: text), Registry.standard.scheme(named: name) != nil else {
             let known = Registry.standard.schemes.map(\.name.rawValue).joined(separator: ", ")
             throw Fault(.usage, "--scheme `\(text)`: expected one that this build speaks: \(known)")
         }
         return name
     }
+
+    /// The same for a release, which may be of app versions that send a token and sign nothing.
+    func releaseScheme() throws(Fault) -> SchemeName {
+        arguments.value("scheme") == SchemeName.token.rawValue ? .token : try schemeName()
+    }
+
+    static let unsignedScheme = Fault(
+        .usage,
+        "scheme token has no signature: there is nothing to sign, verify or explain. A server looks the token up "
+            + "among its sessions (docs/protocol.md, \"Tokens alone\")")
 
     func keyID(_ text: String, at place: String) throws(Fault) -> KeyID {
         guard let id = KeyID(text) else {

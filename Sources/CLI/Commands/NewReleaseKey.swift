@@ -19,6 +19,7 @@ struct NewReleaseKey {
     }
 
     static func make(_ run: Invocation, _ scheme: SchemeName) throws(Fault) -> NewReleaseKey {
+        if scheme == .token { return try withoutKey(run) }
         let algorithm = try run.algorithm()
         let file = run.arguments.value("public-key")
         guard file != nil || (algorithm != nil && algorithm != .hmacSHA256) else {
@@ -50,6 +51,17 @@ struct NewReleaseKey {
         } catch {
             throw Fault(.failed, "the key pair that was made is none: expected \(error.expected)")
         }
+    }
+
+    /// A release whose callers sign nothing. Its row seals random bytes that nobody is told.
+    private static func withoutKey(_ run: Invocation) throws(Fault) -> NewReleaseKey {
+        for option in ["secret", "secret-file", "secret-stdin", "public-key", "algorithm"]
+        where run.arguments.has(option) {
+            throw Fault(.usage, "--\(option): a release of scheme token has no key")
+        }
+        return NewReleaseKey(
+            id: try run.keyID(run.arguments.value("key-id") ?? randomID(), at: "--key-id"),
+            material: .secret(Secret(random: 32)))
     }
 
     private static func sharedSecret(_ run: Invocation, _ scheme: SchemeName) throws(Fault) -> NewReleaseKey {

@@ -11,7 +11,7 @@ extension Command {
         options: [
             .value("platform", "NAME", "ios, android, … (needed)"),
             .value("version", "V", "the app's version, as its clients write it (needed)"),
-            .value("scheme", "NAME", "how this version signs (default: message-signatures)"),
+            .value("scheme", "NAME", "how this version signs; token: not at all (default: message-signatures)"),
             .value("key-id", "ID", "bring a key along: its id (form-md5: the app_id)"),
             .value("algorithm", "NAME", "message-signatures: what the key is for (default: hmac-sha256)"),
             .value("public-key", "F", "a PEM file with the public key that callers' signatures verify under"),
@@ -26,10 +26,13 @@ extension Command {
             the public half is kept. Pairs of other algorithms are made where they sign:
               openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out key.pem
               openssl pkey -in key.pem -pubout -out public.pem
+
+            A release of scheme token has no key: its id names the version in the meter, for `release retire` and to the
+            backend. Which requests are its own is told by the app's policy release-in.
             """
     ) { (run) throws(Fault) in
         let app = try run.appName()
-        let scheme = try run.schemeName()
+        let scheme = try run.releaseScheme()
         guard let platform = Platform(try run.requiredOption("platform")) else {
             throw Fault(.usage, "--platform: expected 1 to 32 letters, digits, `-` and `.`")
         }
@@ -84,6 +87,11 @@ extension Command {
     ) -> [String] {
         let release = issued.release
         var warnings: [String] = []
+        if release.scheme == .token {
+            return [
+                "token protects the session and nothing else: whoever reads one request can send others in its name"
+            ]
+        }
         if !release.scheme.isRemembered {
             warnings.append(
                 "\(release.scheme.rawValue) gives equal calls equal signatures and signs no time: a replay "
@@ -101,6 +109,18 @@ extension Command {
         return warnings + (key.sharingWarning(of: deployment).map { [$0] } ?? [])
     }
 
+    /// What a token alone is not admitted without.
+    private static func adviseOnTokens(_ run: Invocation, _ app: App, _ policy: Policy) {
+        var missing: [String] = []
+        if policy.legacySession != .authority { missing.append("--set legacy-session=authority") }
+        if policy.legacyHost == nil { missing.append("--set legacy-host=HOST") }
+        if policy.releasePlaces.isEmpty { missing.append("--set release-in=PLACE") }
+        guard !missing.isEmpty else { return }
+        run.console.note(
+            "note: requests of scheme token need more of the policy: "
+                + "`countersign app policy \(app.name) \(missing.joined(separator: " "))`")
+    }
+
     /// What is probably not meant.
     private static func advise(
         _ run: Invocation, _ key: NewReleaseKey, _ issued: IssuedRelease, _ app: App
@@ -113,6 +133,7 @@ extension Command {
                 "note: \(release.app)'s policy does not allow \(release.scheme.rawValue) yet: "
                     + "`countersign app policy \(release.app) --set schemes=\(names)`")
         }
+        if release.scheme == .token { adviseOnTokens(run, app, policy) }
         if key.algorithm == .rsaV15, policy.rsaV15 == .refused {
             run.console.note(
                 "note: \(release.app)'s policy does not allow rsa-v1_5-sha256 yet: "

@@ -75,6 +75,9 @@ extension Command {
     private static func nextKey(
         _ run: Invocation, _ release: Release, _ deployment: Deployment
     ) throws(Fault) -> NewReleaseKey {
+        guard release.scheme != .token else {
+            throw Fault(.usage, "release \(release.id): of scheme token, which has no key")
+        }
         let algorithm = try run.algorithm()
         let isPair = run.arguments.has("public-key") || (algorithm != nil && algorithm != .hmacSHA256)
         // The environment's secret is a signer's: it must not become a key because it happens to be there.

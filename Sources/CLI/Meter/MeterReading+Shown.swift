@@ -32,7 +32,7 @@ extension MeterReading {
                 let release = line.release
                 return [
                     release.app.description, release.platform.description, release.version.description,
-                    release.scheme.rawValue + (release.scheme.isLegacy ? " (legacy)" : ""), String(line.accepted),
+                    release.scheme.rawValue + release.scheme.mark, String(line.accepted),
                     line.nextShare, String(line.passed.open), String(line.refusals), String(line.passed.total),
                     line.lastSeen.map(MeterReading.time) ?? "never", release.id.description,
                 ]
@@ -115,6 +115,7 @@ extension MeterReading.Line {
             "key_id": .string(release.id.description), "app": .string(release.app.description),
             "platform": .string(release.platform.description), "version": .string(release.version.description),
             "scheme": .string(release.scheme.rawValue), "legacy": .bool(release.scheme.isLegacy),
+            "protects": release.scheme == .token ? "session" : "request",
             "accepted": .integer(accepted), "accepted_next_key": .integer(underNextKey),
             "refused": .integer(refusals), "refused_by_code": MeterReading.json(refused),
             "open": .integer(passed.open), "would_refuse": .integer(passed.total),
@@ -127,4 +128,14 @@ extension MeterReading.Line {
 extension MeterReading.Passed {
     /// Of those that would be refused.
     fileprivate var total: Int64 { observed.values.reduce(0, +) }
+}
+
+extension SchemeName {
+    /// Beside its name in the table.
+    fileprivate var mark: String {
+        switch self {
+        case .token: " (legacy, protects the session only)"
+        default: isLegacy ? " (legacy)" : ""
+        }
+    }
 }

@@ -79,6 +79,10 @@ struct MeterReading {
                 row.lastSeen = max(row.lastSeen, entry.lastSeen)
             }
             if !row.passed.isEmpty { unsigned.append(row) }
+            if let others = MeterReading.otherVersions(of: owner.name) {
+                let line = MeterReading.line(of: others, all.filter { $0.day >= since })
+                if line.lastSeen != nil { lines.append(line) }
+            }
         }
         for entry in all where app == nil && entry.subject.release.isEmpty && entry.day >= since {
             if case .refused(let code) = entry.subject.outcome { unknown[code.rawValue, default: 0] += entry.count }
@@ -107,6 +111,14 @@ struct MeterReading {
             }
         }
         return line
+    }
+
+    /// What stands for the versions of scheme token that nobody has added.
+    private static func otherVersions(of app: AppName) -> Release? {
+        guard let platform = Platform(HostedApp.unknown), let version = Version(HostedApp.unknown) else { return nil }
+        return Release(
+            id: HostedApp.otherVersionsID(of: app.description), app: app, platform: platform, version: version,
+            scheme: .token, sealedSecret: [], created: 0)
     }
 
     /// By the app's policy, or by that of one of its releases.

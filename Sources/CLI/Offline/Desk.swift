@@ -49,6 +49,7 @@ struct Desk {
         keyID = try run.keyID(run.requiredOption("key-id"), at: "--key-id")
         let kept = try Kept(run, keyID)
         scheme = try run.schemeName(default: kept?.release.scheme ?? .messageSignatures)
+        guard scheme != .token else { throw Invocation.unsignedScheme }
         if let given = try run.secretText() {
             key = try KeyText.key(given.text, bare: .asPrinted(scheme), algorithm: run.algorithm(), at: given.place)
             guard key.publicKey == nil || scheme == .messageSignatures else {

@@ -54,7 +54,7 @@ package struct Difference: Sendable, Equatable {
         switch scheme {
         case .formMD5: true
         case .authV1, .authV2, .authV4: line >= 2
-        case .messageSignatures, .sigV4: false
+        case .messageSignatures, .sigV4, .token: false
         }
     }
 
@@ -68,7 +68,7 @@ package struct Difference: Sendable, Equatable {
             words = ["method", "path", "query"]
         case .authV1, .authV2: words = ["method", "path", "parameters"]
         case .authV4: words = ["method", "URL", "parameters"]
-        case .formMD5: words = []
+        case .formMD5, .token: words = []
         }
         return line < words.count ? words[line] : "line \(line + 1)"
     }

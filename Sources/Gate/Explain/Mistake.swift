@@ -29,7 +29,7 @@ struct Mistake: Sendable {
 
     init(
         _ code: String, _ sentence: String, mend remedy: String,
-        of schemes: Set<SchemeName> = Set(SchemeName.allCases), _ undo: Undo
+        of schemes: Set<SchemeName> = Set(SchemeName.signing), _ undo: Undo
     ) {
         self.code = code
         self.sentence = sentence

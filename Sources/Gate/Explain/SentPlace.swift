@@ -32,6 +32,7 @@ struct SentPlace: Sendable {
         case .sigV4:
             first(
                 in: draft, .within("authorization", after: "Signature=", ends: ","), .parameter("X-Amz-Signature"))
+        case .token: nil
         }
     }
 
@@ -45,6 +46,7 @@ struct SentPlace: Sendable {
         case .sigV4:
             first(
                 in: draft, .within("authorization", after: "Credential=", ends: "/,"), .parameter("X-Amz-Credential"))
+        case .token: nil
         }
     }
 

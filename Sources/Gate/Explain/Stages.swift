@@ -14,6 +14,7 @@ extension Explanation {
             let parameters = shown.split(separator: "\n", maxSplits: 2, omittingEmptySubsequences: false).last ?? ""
             add("parameters", parameters.split(separator: "&").joined(separator: "\n"))
         case .sigV4: add("canonical request", workspace.canonicalRequest)
+        case .token: break
         }
         add("string to sign", shown)
         if claim.scheme != .formMD5 {

@@ -42,6 +42,8 @@ extension SchemeName {
         case .authV1: 4
         case .authV2: 5
         case .authV4: 6
+        // Never written: nothing is remembered of a token.
+        case .token: 7
         }
     }
 }

@@ -16,6 +16,8 @@
             try inner.allowsSignedForms(at: host)
         }
 
+        package func app(at host: Span<UInt8>) throws(Fault) -> HostedApp? { try inner.app(at: host) }
+
         nonisolated(nonsending) package func siblings(of release: ReleaseKey) async throws(Fault) -> [ReleaseKey] {
             try await inner.siblings(of: release)
         }

@@ -12,17 +12,28 @@ enum ParameterName {
         case other
     }
 
-    /// `name` is decoded; `word` is made of letters.
+    /// `name` is decoded.
     static func reading(of name: Span<UInt8>, as word: StaticString) -> Reading {
+        word.withUTF8Buffer { reading(of: name, as: $0.span) }
+    }
+
+    /// `name` is decoded.
+    static func reading(of name: Span<UInt8>, as word: Span<UInt8>) -> Reading {
         if name.matches(word) { return .exact }
-        let length = word.utf8CodeUnitCount
+        let length = word.count
         var start = 0
         while start < name.count, isPassedOver(name[start]) { start += 1 }
         guard name.count - start >= length else { return .other }
-        for index in 0..<length
-        where ASCII.lowercased(name[start + index]) != ASCII.lowercased(word.utf8Start[index]) { return .other }
+        for index in 0..<length where !isAlike(name[start + index], word[index]) { return .other }
         let end = start + length
         return end == name.count || isPassedOver(name[end]) || name[end] == UInt8(ascii: ".") ? .mistakable : .other
+    }
+
+    /// PHP writes `_` for what its names of variables cannot hold.
+    private static func isAlike(_ byte: UInt8, _ expected: UInt8) -> Bool {
+        if ASCII.lowercased(byte) == ASCII.lowercased(expected) { return true }
+        return expected == UInt8(ascii: "_")
+            && (byte == UInt8(ascii: ".") || byte == UInt8(ascii: " ") || byte == UInt8(ascii: "["))
     }
 
     /// White space, control characters and brackets: before the word somebody leaves them out, behind it somebody stops there.

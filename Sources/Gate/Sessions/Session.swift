@@ -1,3 +1,4 @@
+import CountersignSchemes
 import CountersignWire
 
 /// What is known of a session when a request names it: a value of that moment.
@@ -8,6 +9,15 @@ package final class Session: Sendable {
         case device
         /// By a token that is sent with each, and that whoever sees it can use: for clients without OPAQUE.
         case bearer
+    }
+
+    /// How it began.
+    package enum Opening: String, Sendable, CaseIterable {
+        /// By a login that a release signed, or that an app without scheme `token` took unsigned. Its token opens nothing
+        /// by itself.
+        case signed
+        /// By a login without a signature, to an app that takes tokens alone.
+        case unsigned
     }
 
     /// Which of a session's keys, or of a bearer's tokens.
@@ -27,6 +37,9 @@ package final class Session: Sendable {
     package let account: AccountIdentity
     package let app: String
     package let platform: String
+    package let opening: Opening
+    /// The release that it was last signed in or renewed under: known of sessions that were opened without a signature.
+    package let release: KeyID?
     /// From then on requests under this token are refused as `token-expired`: whole Unix seconds.
     package let expires: Int64
     /// From then on the session has ended, unless it is renewed before: whole Unix seconds.
@@ -36,8 +49,11 @@ package final class Session: Sendable {
 
     package init(
         id: SessionID, kind: Kind, epoch: UInt32, account: AccountIdentity, app: String, platform: String,
-        edition: Edition = .current, expires: Int64, idleEnd: Int64 = .max, end: SessionEnd? = nil
+        edition: Edition = .current, opening: Opening = .signed, release: KeyID? = nil, expires: Int64,
+        idleEnd: Int64 = .max, end: SessionEnd? = nil
     ) {
+        self.opening = opening
+        self.release = release
         self.id = id
         self.kind = kind
         self.epoch = epoch

@@ -53,7 +53,7 @@ package struct Subject: Sendable {
     var replay: Replay {
         switch scheme {
         case .messageSignatures, .formMD5, .sigV4, .authV1: .told
-        case .authV2, .authV4: .impossible
+        case .authV2, .authV4, .token: .impossible
         }
     }
 

@@ -19,6 +19,8 @@ struct AccountServices: Sendable {
     let sessions: SessionService
     let bearers: BearerSessions
     let ladder: Ladder
+    /// Whose an unsigned call is.
+    let keys: LiveKeys
 }
 
 /// What the logins of old clients are judged by.

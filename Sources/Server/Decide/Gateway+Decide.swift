@@ -14,7 +14,7 @@ extension Gateway {
             guard decider.isAllowed(request) else {
                 throw Refusal(.forbidden, "decide: a trusted proxy does not show the secret of decide-secret")
             }
-            var original = try decider.original(of: request, over: proxies.transport(of: request))
+            var original = try decider.original(of: request, over: request.proxiedTransport)
             event.original = original
             let answer = try await decision(on: &original, exchange, judgement, &event)
             await exchange.respond(answer)
@@ -70,7 +70,7 @@ extension Gateway {
             if error.code == .unsigned { (original.bodyState, original.framing) = (.whole, .none) }
             throw error
         }
-        guard let claim = judgement.claim, claim.base == .head else { throw Gateway.needsBody }
+        guard judgement.isProvenByHead else { throw Gateway.needsBody }
         original.bodyState = .streaming
     }
 
@@ -114,4 +114,9 @@ extension Gateway {
         answer.fields.append(Answer.Field("Countersign-Refusal", refusal.code.name))
         return answer
     }
+}
+
+extension Judgement {
+    /// Whether its proof is in the head alone: a signature over no more than a digest of the body, or a token.
+    fileprivate var isProvenByHead: Bool { claim.map { $0.base == .head } ?? (tokenRelease != nil) }
 }

@@ -64,18 +64,36 @@ final class LegacyRoutes: Sendable {
         }
     }
 
-    /// `call.caller` is nil where the call is not signed.
-    func answer(_ found: Found, _ call: RouteCall) async throws(Refusal) -> Answer {
+    /// The release that an unsigned call comes from by what it says, where its app takes tokens alone at this host; nil
+    /// for all others.
+    func release(of request: Request, to app: LegacyApp) throws(Refusal) -> ReleaseKey? {
+        let hosted: HostedApp?
+        do throws(Fault) {
+            hosted = try services.keys.app(at: request.head.span.extracting(request.authority.range))
+        } catch {
+            throw Refusal(.unavailable, "keys: \(error.message)", retryAfter: 5)
+        }
+        // Where another rule than the host found the app, no call could bear its token.
+        guard let hosted, hosted.name == app.name.description else { return nil }
+        return try hosted.release(signingInBy: request)
+    }
+
+    /// `call.caller` is nil where the call is not signed; then `unsigned` is what ``release(of:to:)`` found.
+    func answer(
+        _ found: Found, _ call: RouteCall, from unsigned: ReleaseKey?
+    ) async throws(Refusal) -> Answer {
         switch found.path {
-        case .login(let door): try await logIn(found.app, at: door, call)
-        case .token: try await renew(found.app, call)
+        case .login(let door): try await logIn(found.app, at: door, unsigned, call)
+        case .token: try await renew(found.app, unsigned, call)
         }
     }
 }
 
 extension LegacyRoutes {
     /// `{"userId":N}`; N is 0 for whoever is not let in, whatever the reason.
-    private func logIn(_ app: LegacyApp, at door: Rung.Door, _ call: RouteCall) async throws(Refusal) -> Answer {
+    private func logIn(
+        _ app: LegacyApp, at door: Rung.Door, _ unsigned: ReleaseKey?, _ call: RouteCall
+    ) async throws(Refusal) -> Answer {
         let form = try LegacyForm(of: call.request)
         let (username, password) = (try form.value("username"), try form.value("password"))
         let attempt = LegacyAttempt(app, username: username, password: PasswordField(password.span), at: door)
@@ -86,7 +104,7 @@ extension LegacyRoutes {
         services.refund(receipt, at: call.now)
         let account = await upgraded(accepted, at: call.now)
         guard app.policy.legacySession == .authority else { return .legacy([("userId", .integer(userID))]) }
-        return try await signedIn(account, userID, app, call)
+        return try await signedIn(account, userID, app, unsigned, call)
     }
 
     /// The account, off the ladder where its app wants that and its password is known now. A login does not fail because the
@@ -121,9 +139,9 @@ extension LegacyRoutes {
 
     /// With a session of ours. None where the account was locked, or left the ladder, a moment ago.
     private func signedIn(
-        _ account: Account, _ userID: Int64, _ app: LegacyApp, _ call: RouteCall
+        _ account: Account, _ userID: Int64, _ app: LegacyApp, _ unsigned: ReleaseKey?, _ call: RouteCall
     ) async throws(Refusal) -> Answer {
-        let login = try login(account, app, call)
+        let login = try login(account, app, unsigned, call)
         let grant = try await services.bearers.open(login, app.policy, at: call.now)
         guard let grant else { return LegacyRoutes.refused }
         return .legacy([
@@ -147,25 +165,34 @@ extension LegacyRoutes {
         }
     }
 
-    private func login(_ account: Account, _ app: LegacyApp, _ call: RouteCall) throws(Refusal) -> BearerLogin {
-        let release = call.caller?.release
-        guard let platform = Platform(release?.platform ?? "unknown") else {
+    /// `unsigned` is what ``release(of:to:)`` found: the session's token may then come alone.
+    private func login(
+        _ account: Account, _ app: LegacyApp, _ unsigned: ReleaseKey?, _ call: RouteCall
+    ) throws(Refusal) -> BearerLogin {
+        let known = unsigned.flatMap { $0.isOfOtherVersions ? nil : $0 }
+        let release = call.caller?.release ?? known
+        guard let platform = Platform(release?.platform ?? HostedApp.unknown) else {
             throw Refusal(.unavailable, "a release without a platform")
         }
-        return BearerLogin(
+        var login = BearerLogin(
             account: account.number, app: app.name, release: release?.id, platform: platform, deviceClass: .other,
             deviceName: release.map { "\($0.platform) \($0.version)" } ?? "unsigned login",
             credential: account.registration?.credential ?? account.legacy?.sealed, renewing: .keeping)
+        if unsigned != nil { login.opening = .unsigned }
+        return login
     }
 
     /// The login token stays as it is: clients in the field keep the one that they were given.
-    private func renew(_ app: LegacyApp, _ call: RouteCall) async throws(Refusal) -> Answer {
+    private func renew(
+        _ app: LegacyApp, _ unsigned: ReleaseKey?, _ call: RouteCall
+    ) async throws(Refusal) -> Answer {
         let text = try LegacyForm(of: call.request).value("loginToken")
         guard let loginToken = LoginToken(text.span) else {
             throw Refusal(.sessionEnded, "loginToken: not one of ours")
         }
+        let release = call.caller?.release ?? unsigned.flatMap { $0.isOfOtherVersions ? nil : $0 }
         let grant = try await services.bearers.renew(
-            loginToken, of: app.name, by: call.caller?.release.id, app.policy, .keeping, at: call.now)
+            loginToken, of: app.name, by: release?.id, app.policy, .keeping, at: call.now)
         return .legacy([
             ("token", .string(grant.token.text)), ("expiresIn", .integer(grant.expires - call.now)),
         ])

@@ -9,15 +9,19 @@ enum KeyedRequest {
     /// Bytes of an `Idempotency-Key`.
     private static let lengths = 1...256
 
-    /// Nil where it changes nothing, and where no signature vouches for a key: then it is forwarded as ever.
+    /// Nil where it changes nothing, and where no signature vouches for a key: then it is forwarded as ever. Of a token
+    /// alone nothing is signed, and whoever has it could send any key: it counts as it was sent.
     static func read(
         _ request: Request, from caller: Caller, calling address: () -> ClientAddress, at now: Int64
     ) throws(Refusal) -> IdempotentRequest? {
         guard request.names.contains(.idempotencyKey), !request.isSafe else { return nil }
-        // A scheme that signs no fields vouches for none of them.
-        guard case .only = caller.coveredFields else { return nil }
         let places = request.fields.indices.filter { request.fields[$0].known == .idempotencyKey }
-        guard places.allSatisfy(caller.coveredFields.contains) else { return nil }
+        if caller.scheme != .token {
+            // A scheme that signs no fields vouches for none of them.
+            guard case .only = caller.coveredFields, places.allSatisfy(caller.coveredFields.contains) else {
+                return nil
+            }
+        }
         guard places.count == 1, lengths.contains(request.fields[places[0]].value.count) else {
             throw Refusal(.malformed, "Idempotency-Key: expected one, of 1 to \(lengths.upperBound) bytes")
         }

@@ -18,7 +18,7 @@ final class ClientLines {
     ) -> ClientLines {
         let host = request.head.span.extracting(request.authority.range)
         if proxies.areNamed, let client = exchange.attachment as? ProxiedClient {
-            return ClientLines(client: client.address, transport: proxies.transport(of: request), host: host)
+            return ClientLines(client: client.address, transport: request.proxiedTransport, host: host)
         }
         // The peer and the transport of a connection stay the same.
         if let kept = exchange.attachment as? ClientLines, kept.areFor(host: host) { return kept }

@@ -62,14 +62,6 @@ struct TrustedProxies: Sendable {
         return isOne(address)
     }
 
-    /// How the client reached the proxies, by the `X-Forwarded-Proto` of a trusted one; else how the proxy reached us.
-    func transport(of request: Request) -> Request.Transport {
-        guard let value = request.value(of: "x-forwarded-proto") else { return request.transport }
-        let text = request.head.span.extracting(value.range)
-        if text.matchesWithoutCase("https") { return .tls }
-        return text.matchesWithoutCase("http") ? .plain : request.transport
-    }
-
     private func isOne(_ address: NetworkAddress) -> Bool { ranges.contains { $0.contains(address) } }
 }
 

@@ -12,7 +12,8 @@ enum SessionRows {
         session.signing_key, session.agreement_key, session.epoch, session.epoch_began, session.sealed_root,
         session.sealed_previous_root, session.attempts, session.next_sealed_root, session.next_ephemeral,
         session.next_attempts, session.token_hash, session.token_expires, session.previous_token_hash,
-        session.login_token_hash, session.token_issued, session.previous_login_token_hash, session.release
+        session.login_token_hash, session.token_issued, session.previous_login_token_hash, session.release,
+        session.opening
         """
 
     static let select = select(from: "session")
@@ -66,6 +67,8 @@ enum SessionRows {
             guard let release = names.release(row.text(28)) else { return nil }
             session.release = release
         }
+        guard let opening = Session.Opening(rawValue: row.text(29)) else { return nil }
+        session.opening = opening
         session.used = row.integer(8)
         session.change = row.integer(0)
         if !row.isNull(9) {
@@ -82,8 +85,8 @@ enum SessionRows {
                 change, id, account, app, platform, device_class, device_name, created, used, ended_at, end_reason,
                 ended_by, signing_key, agreement_key, epoch, epoch_began, sealed_root, sealed_previous_root, attempts,
                 next_sealed_root, next_ephemeral, next_attempts, token_hash, token_expires, previous_token_hash,
-                login_token_hash, token_issued, previous_login_token_hash, release)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                login_token_hash, token_issued, previous_login_token_hash, release, opening)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """,
             [
                 .integer(session.change), .blob(session.id.bytes), .integer(session.account),
@@ -91,7 +94,9 @@ enum SessionRows {
                 .text(session.deviceClass.rawValue), .text(session.deviceName), .integer(session.created),
                 .integer(session.used), .optional(session.end?.at), .optional(session.end?.reason.rawValue),
                 .optional(session.end?.by),
-            ] + SessionCredentials.values(session.credentials) + [.optional(session.release?.description)])
+            ] + SessionCredentials.values(session.credentials) + [
+                .optional(session.release?.description), .text(session.opening.rawValue),
+            ])
     }
 
     /// Its credentials, its use, its release and the number of this change; the rest stays as it is.

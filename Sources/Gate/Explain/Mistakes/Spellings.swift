@@ -8,7 +8,7 @@ extension Mistake {
             "line-ends", "the lines of the string to sign ended in something else than one LF between them",
             mend:
                 "join the lines by a single LF, with none after the last; in PHP and shells \"\\n\" needs double quotes",
-            of: Set(SchemeName.allCases).subtracting([.formMD5]),
+            of: Set(SchemeName.signing).subtracting([.formMD5]),
             .text { spelling in
                 let text = spelling.text
                 return [

@@ -43,6 +43,7 @@ extension Draft {
         case .formMD5:
             place = (text + "&" + String(decoding: body, as: UTF8.self)).part(after: "&sign=", upTo: ["&"])
         case .authV1, .authV2: place = text.part(after: "auth_signature=", upTo: ["&"])
+        case .token: place = nil
         }
         guard let place, !place.isEmpty else { throw Draft.unsigned }
         return place
@@ -60,6 +61,7 @@ extension Draft {
                 try replaceInBody("sign=\(old)", by: "sign=\(new)")
             }
         case .authV1, .authV2: try replaceInTarget("auth_signature=\(old)", by: "auth_signature=\(new)")
+        case .token: throw Draft.unsigned
         }
     }
 }

@@ -11,6 +11,7 @@ extension Check {
         case .authV1: authAmbiguity + [keyCase, ampersand]
         case .authV2: authAmbiguity + [restamped]
         case .authV4: [duplicateMember, restamped]
+        case .token: []
         }
     }
 

@@ -5,7 +5,7 @@ import CountersignWire
 extension Check {
     /// Ways around what is strong, by something that is weaker.
     static func downgrade(_ subject: Subject) -> [Check] {
-        let others = SchemeName.allCases.filter { $0 != subject.scheme }
+        let others = SchemeName.signing.filter { $0 != subject.scheme }
         return others.map { other in
             Check(
                 "downgrade-\(other.rawValue)", .downgrade, "a request signed with the same key under \(other.rawValue)"

@@ -44,7 +44,7 @@ extension Check {
     private static func nonceAgain(_ inquiry: Inquiry) throws(Fault) -> Finding {
         switch inquiry.subject.scheme {
         case .messageSignatures, .formMD5: break
-        case .sigV4, .authV1, .authV2, .authV4: return .notApplicable("the scheme has no nonce")
+        case .sigV4, .authV1, .authV2, .authV4, .token: return .notApplicable("the scheme has no nonce")
         }
         let nonce = Nonce.make(for: inquiry.subject.scheme)
         let first = try inquiry.ask(try inquiry.signed(.withBody, nonce: nonce))

@@ -60,7 +60,7 @@ extension Check {
         case .authV1:
             [ParameterChange(name: "tamper-created", what: "timestamp", mark: "auth_timestamp=", value: "0+")]
         // Neither signs more about itself than its key: see `new-timestamp`.
-        case .authV2, .authV4: []
+        case .authV2, .authV4, .token: []
         }
     }
 }
@@ -81,6 +81,7 @@ extension Draft {
             let old = try words(in: text, change, ["&"])
             let new = change.value == "0+" ? try later(last: old, before: "") : change.value
             try replaceInTarget("\(change.mark)\(old)", by: "\(change.mark)\(new)")
+        case .token: throw Fault(.failed, "cannot be staged: nothing is signed")
         }
     }
 
@@ -120,6 +121,7 @@ extension Draft {
         case .authV1: try replaceInTarget("auth_key=\(id)", by: "auth_key=\(other)")
         case .authV2: try replaceInTarget("auth_client_id=\(id)", by: "auth_client_id=\(other)")
         case .authV4: set("X-Auth-Client-ID", other)
+        case .token: throw Fault(.failed, "cannot be staged: no key is named")
         }
     }
 }

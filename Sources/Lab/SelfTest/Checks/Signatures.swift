@@ -67,7 +67,7 @@ extension Check {
         case .formMD5:
             draft = try inquiry.signed(.withBody)
             try draft.signAnew(inquiry.subject.credentials.key, without: "rand")
-        case .sigV4, .authV1, .authV2, .authV4:
+        case .sigV4, .authV1, .authV2, .authV4, .token:
             return .notApplicable("the scheme has no nonce; what stands for it is the signature, or nothing")
         }
         return inquiry.judged(try inquiry.ask(draft), [.badSignature, .malformed, .unsigned])
@@ -97,6 +97,7 @@ extension Check {
             case .formMD5: draft.body += Array("&sign=00000000000000000000000000000000".utf8)
             case .authV1, .authV2:
                 draft.target += Array("&auth_signature=\(String(repeating: "0", count: 64))".utf8)
+            case .token: break
             }
         }
     }

@@ -79,7 +79,7 @@ extension Check {
     private static func field(_ inquiry: Inquiry) throws(Fault) -> Finding {
         switch inquiry.subject.scheme {
         case .messageSignatures, .sigV4: break
-        case .formMD5, .authV1, .authV2, .authV4: return .notApplicable("the scheme signs no fields")
+        case .formMD5, .authV1, .authV2, .authV4, .token: return .notApplicable("the scheme signs no fields")
         }
         var draft = inquiry.draft(.bare)
         draft.set("X-Selftest", "as signed")
@@ -94,7 +94,7 @@ extension Check {
             return try inquiry.refuses([.badSignature]) { (draft) throws(Fault) in
                 try draft.replace("application/json", by: "text/plain", inField: "Content-Type")
             }
-        case .formMD5, .authV1, .authV2, .authV4: return .notApplicable("the scheme signs no fields")
+        case .formMD5, .authV1, .authV2, .authV4, .token: return .notApplicable("the scheme signs no fields")
         }
     }
 
