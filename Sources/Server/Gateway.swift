@@ -277,7 +277,8 @@ final class Gateway: Handler, @unchecked Sendable {
         var forwarding = Forwarding(
             fields: identity.forwardedFields(of: request, caller: caller),
             added: try identity.lines(
-                for: caller, sending: request, leaving: judgement.claim?.unsignedParts ?? [], over: exchange,
+                for: caller, sending: request,
+                leaving: caller.scheme == .formMD5 ? judgement.claim?.unsignedParts ?? [] : [], over: exchange,
                 event: event, at: clock.now))
         forwarding.addedToAnswer = UpdateField.line(for: caller)
         forwarding.observer = observer
