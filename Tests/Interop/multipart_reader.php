@@ -6,7 +6,8 @@ foreach ($_POST as $name => $value) {
     $fields[$name] = is_array($value) ? 'array' : bin2hex($value);
 }
 header('Content-Type: application/json');
+$unsigned = explode(', ', $_SERVER['HTTP_COUNTERSIGN_UNSIGNED_PARTS'] ?? '');
 echo json_encode([
     'fields' => (object) $fields, 'files' => array_map('strval', array_keys($_FILES)),
-    'unsigned' => array_values(array_filter(explode(', ', $_SERVER['HTTP_COUNTERSIGN_UNSIGNED_PARTS'] ?? ''))),
+    'unsigned' => array_values(array_filter($unsigned)),
 ]);

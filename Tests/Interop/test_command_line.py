@@ -1,4 +1,4 @@
-"""What the command line says to somebody who mistypes, mixes up or looks for something: true, complete, and once."""
+"""What the command line says to somebody who mistypes or mixes up something: true, and complete."""
 
 import datetime
 import json
@@ -24,7 +24,8 @@ def data(tmp_path):
 
 
 def add(data, *more, platform="ios", version="1.0"):
-    return run("release", "add", "shop", "--platform", platform, "--version", version, "--json", *more, "--data", data)
+    return run("release", "add", "shop", "--platform", platform, "--version", version, "--json", *more, "--data",
+               data)
 
 
 def setting(data, name: str) -> str:
@@ -35,11 +36,13 @@ def setting(data, name: str) -> str:
 # Policy
 
 @pytest.mark.parametrize("wrong, named", [
-    ("windw=1s", "windw"), ("timezone=Berlin", "timezone"), ("form-md5-key=x", "form-md5-key"), ("debug", "debug"),
+    ("windw=1s", "windw"), ("timezone=Berlin", "timezone"), ("form-md5-key=x", "form-md5-key"),
+    ("debug", "debug"),
 ])
 def test_one_wrong_setting_leaves_all_as_they_were(data, wrong, named):
     for order in (["schemes=form-md5", wrong], [wrong, "schemes=form-md5"]):
-        done = run("app", "policy", "shop", *(word for text in order for word in ("--set", text)), "--data", data)
+        words = [word for text in order for word in ("--set", text)]
+        done = run("app", "policy", "shop", *words, "--data", data)
         assert (done.returncode, done.out) == (2, "")
         assert named in done.err and "nothing was changed: none of the 2 settings" in done.err
         assert setting(data, "schemes") == "message-signatures"
@@ -48,7 +51,8 @@ def test_one_wrong_setting_leaves_all_as_they_were(data, wrong, named):
 
 
 def test_a_secret_setting_is_not_told(data):
-    done = run("app", "policy", "shop", "--set", "debug=on", "--set", "legacy-key=" + "very-secret" * 30, "--data", data)
+    done = run("app", "policy", "shop", "--set", "debug=on", "--set", "legacy-key=" + "very-secret" * 30,
+               "--data", data)
     assert done.returncode == 2 and "legacy-key" in done.err and "nothing was changed" in done.err
     assert "very-secret" not in done.err
 
@@ -67,7 +71,8 @@ def test_a_release_names_what_is_in_its_way(data):
     first = json.loads(add(data, "--key-id", "first-key", "--secret", "s" * 43).out)["key_id"]
     same = add(data, "--key-id", "second-key", "--secret", "t" * 43)
     assert same.returncode == 1
-    assert first in same.err and "1.0" in same.err and "release rotate" in same.err and "is taken" not in same.err
+    assert first in same.err and "1.0" in same.err and "release rotate" in same.err
+    assert "is taken" not in same.err
     taken = add(data, "--key-id", first, "--secret", "t" * 43, version="2.0")
     assert taken.returncode == 1
     assert f"key id {first} is taken" in taken.err and "1.0" in taken.err and "rotate" not in taken.err
@@ -79,8 +84,9 @@ def test_a_release_names_what_is_in_its_way(data):
 # Commands
 
 @pytest.mark.parametrize("words, meant", [
-    (("app", "polcy"), "`app policy`"), (("ap", "policy", "shop"), "`app policy`"), (("relase", "ad"), "`release add`"),
-    (("requst", "/"), "`request`"), (("acount",), "`account`"), (("release", "retier", "x"), "`release retire`"),
+    (("app", "polcy"), "`app policy`"), (("ap", "policy", "shop"), "`app policy`"),
+    (("relase", "ad"), "`release add`"), (("requst", "/"), "`request`"), (("acount",), "`account`"),
+    (("release", "retier", "x"), "`release retire`"),
 ])
 def test_a_mistyped_command_is_suggested_whole(words, meant):
     done = run(*words)
@@ -95,7 +101,8 @@ def iso(seconds: float) -> str:
 
 
 @pytest.mark.parametrize("text, expected", [
-    ("2027-11-29", 1827446400), ("2027-11-29T12:00:00Z", 1827489600), ("2027-11-29T12:00:00+08:00", 1827460800),
+    ("2027-11-29", 1827446400), ("2027-11-29T12:00:00Z", 1827489600),
+    ("2027-11-29T12:00:00+08:00", 1827460800),
     ("1827446400", 1827446400), ("now", 0), ("+7d", 7 * 86400), ("+90s", 90), ("+5m", 300), ("+2h", 7200),
 ])
 def test_times_are_taken_in_every_form(data, text, expected):
@@ -110,8 +117,10 @@ def test_times_are_taken_in_every_form(data, text, expected):
         assert int(before) + expected <= found <= time.time() + expected
 
 
-@pytest.mark.parametrize("text", ["tomorrow", "+7", "+7w", "7d", "-7d", "+d", "2027-02-30", "2027-1-1", "2027-11-29T12:00",
-                                  "+99999999999999999999d", "+253402300799d", ""])
+@pytest.mark.parametrize("text", [
+    "tomorrow", "+7", "+7w", "7d", "-7d", "+d", "2027-02-30", "2027-1-1", "2027-11-29T12:00",
+    "+99999999999999999999d", "+253402300799d", "",
+])
 def test_other_times_are_not(data, text):
     key_id = json.loads(add(data).out)["key_id"]
     done = run("release", "retire", key_id, "--at", text, "--update-url", URL, "--data", data)
@@ -132,8 +141,8 @@ def test_signing_takes_them_too():
 def test_printed_times_are_taken_back(data):
     """One format everywhere, which `--at` reads."""
     key_id = json.loads(add(data).out)["key_id"]
-    done = run("release", "retire", key_id, "--at", "+30d", "--warn-at", "+7d", "--read-only-at", "+20d", "--percent",
-               "10@+8d,100@+9d", "--update-url", URL, "--data", data)
+    done = run("release", "retire", key_id, "--at", "+30d", "--warn-at", "+7d", "--read-only-at", "+20d",
+               "--percent", "10@+8d,100@+9d", "--update-url", URL, "--data", data)
     assert len(TIME.findall(done.out)) == 5, done.out
     texts = [done.out]
     for command in (("release", "list", "shop"), ("release", "impact", key_id), ("audit", "list"), ("meter",),
@@ -142,7 +151,8 @@ def test_printed_times_are_taken_back(data):
     for text in texts:
         assert not OTHER_TIMES.search(text), text
     assert TIME.search(texts[1]) and TIME.search(texts[3])
-    again = run("release", "retire", key_id, "--at", TIME.findall(done.out)[0], "--update-url", URL, "--data", data)
+    again = run("release", "retire", key_id, "--at", TIME.findall(done.out)[0], "--update-url", URL, "--data",
+                data)
     assert again.returncode == 0
 
 
@@ -189,7 +199,8 @@ def test_a_call_after_the_session_says_in_whose_name_it_is(served, tmp_path):
 
     noted = person.run("request", "/hello")
     assert noted.returncode == 0
-    assert "the session has ended" in noted.err and "app version alone" in noted.err and "countersign login" in noted.err
+    for words in "the session has ended", "app version alone", "countersign login":
+        assert words in noted.err
     assert "countersign-account" not in json.loads(noted.out)["headers"]
     asked = person.run("request", "--as-release", "/hello")
     assert asked.returncode == 0 and "the session has ended" not in asked.err

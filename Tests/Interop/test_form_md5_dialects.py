@@ -19,8 +19,8 @@ def gateway(tmp_path_factory):
     with Gateway(tmp_path_factory.mktemp("dialects")) as running:
         running.add_app("old", schemes="form-md5", form_md5_key="appended", debug="on")
         for key_id, secret, version in (APP_ID, PRIVATE_KEY, "2.0"), (PAIR_ID, PAIR_KEY, "1.0"):
-            running.admin("release", "add", "old", "--platform", "ios", "--version", version, "--scheme", "form-md5",
-                          "--key-id", key_id, "--secret", secret)
+            running.admin("release", "add", "old", "--platform", "ios", "--version", version, "--scheme",
+                          "form-md5", "--key-id", key_id, "--secret", secret)
         running.admin("release", "policy", PAIR_ID, "--set", "form-md5-key=pair")
         yield running
 
@@ -114,10 +114,11 @@ def test_the_string_to_sign_hides_the_key(tmp_path):
 
 @pytest.mark.parametrize("place", ["pair", "appended"])
 def test_the_client_calls_in_both_ways(gateway, tmp_path, place):
-    key_id, secret, version = (APP_ID, PRIVATE_KEY, "2.0") if place == "appended" else (PAIR_ID, PAIR_KEY, "1.0")
+    keys = {"appended": (APP_ID, PRIVATE_KEY, "2.0"), "pair": (PAIR_ID, PAIR_KEY, "1.0")}
+    key_id, secret, version = keys[place]
     profile = tmp_path / "profile"
-    done = run("profile", "add", profile, "--url", gateway.url, "--ca", gateway.data / "tls/certificate.pem", "--key-id",
-               key_id, "--secret-stdin", "--scheme", "form-md5", "--platform", "ios", "--version", version,
+    done = run("profile", "add", profile, "--url", gateway.url, "--ca", gateway.data / "tls/certificate.pem",
+               "--key-id", key_id, "--secret-stdin", "--scheme", "form-md5", "--platform", "ios", "--version", version,
                "--form-md5-key", place, stdin=secret)
     assert done.returncode == 0, done.err
     assert run("request", "--profile", profile, "-d", "a=1", "/api").returncode == 0

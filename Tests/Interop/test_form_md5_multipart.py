@@ -1,8 +1,9 @@
-"""form-md5 over multipart bodies: fields are signed, files are not and are listed, and nothing is read in two ways."""
+"""form-md5 over multipart bodies: fields are signed, files are listed, and nothing is read in two ways."""
 
 import hashlib
 import json
 import secrets
+import subprocess
 import time
 
 import pytest
@@ -14,6 +15,8 @@ from signing import ReleaseKey
 
 APP_ID, PRIVATE_KEY = "Zk3vQp81LmTn0aWd", "hUe7cXs2Rb9yKfJ4"
 BOUNDARY = "----boundary-of-the-test"
+RELEASE = ("release", "add", "old", "--platform", "ios", "--version", "2.0", "--scheme", "form-md5", "--key-id",
+           APP_ID, "--secret", PRIVATE_KEY)
 
 
 @pytest.fixture(scope="module")
@@ -26,8 +29,7 @@ def backend():
 def gateway(tmp_path_factory, backend):
     with Gateway(tmp_path_factory.mktemp("multipart"), "--upstream", backend.url) as running:
         running.add_app("old", schemes="form-md5")
-        running.admin("release", "add", "old", "--platform", "ios", "--version", "2.0", "--scheme", "form-md5",
-                      "--key-id", APP_ID, "--secret", PRIVATE_KEY)
+        running.admin(*RELEASE)
         running.add_app("new")
         running.key = running.add_release("new")
         yield running
@@ -36,13 +38,15 @@ def gateway(tmp_path_factory, backend):
 def signed(**business: str) -> dict[str, str]:
     form = business | {"app_id": APP_ID, "plat": "ios", "ver": "2.0", "rand": secrets.token_hex(8),
                        "timestamp": time.strftime("%Y-%m-%d-%H:%M:%S", time.gmtime())}
-    text = "&".join(f"{name}={value}" for name, value in sorted((form | {"private_key": PRIVATE_KEY}).items()))
+    pairs = sorted((form | {"private_key": PRIVATE_KEY}).items())
+    text = "&".join(f"{name}={value}" for name, value in pairs)
     return form | {"sign": hashlib.md5(text.encode()).hexdigest()}
 
 
 def part(name: str, value: bytes | str, more: str = "", lines: str = "") -> bytes:
     value = value.encode() if isinstance(value, str) else value
-    return (f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="{name}"{more}\r\n{lines}\r\n'.encode() + value + b"\r\n")
+    head = f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="{name}"{more}\r\n{lines}\r\n'
+    return head.encode() + value + b"\r\n"
 
 
 def parts(form: dict[str, str]) -> bytes:
@@ -71,7 +75,8 @@ def code(answer) -> int | None:
 def test_a_library_uploads(gateway, backend):
     """What `requests` sends, field by field."""
     files = {"photo": ("a.png", PHOTO, "image/png"), "doc[]": ("x y.pdf", b"", "application/pdf")}
-    answer = requests.post(gateway.url + "/upload", data=signed(note="a & b\r\nc", empty=""), files=files, timeout=20,
+    form = signed(note="a & b\r\nc", empty="")
+    answer = requests.post(gateway.url + "/upload", data=form, files=files, timeout=20,
                            verify=str(gateway.data / "tls/certificate.pem"))
     assert answer.status_code == 200 and answer.text.startswith("POST /upload"), answer.text
     seen = backend.seen[-1]
@@ -81,12 +86,12 @@ def test_a_library_uploads(gateway, backend):
 
 
 def test_curl_uploads(gateway, tmp_path):
-    import subprocess
     photo = tmp_path / "a.png"
     photo.write_bytes(PHOTO)
     fields = [word for name, value in signed(note="x").items() for word in ("-F", f"{name}={value}")]
-    done = subprocess.run(["curl", "-sS", "--cacert", gateway.data / "tls/certificate.pem", *fields, "-F",
-                           f"photo=@{photo}", gateway.url + "/upload"], capture_output=True, text=True, timeout=20, check=False)
+    command = ["curl", "-sS", "--cacert", gateway.data / "tls/certificate.pem", *fields, "-F", f"photo=@{photo}",
+               gateway.url + "/upload"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
     assert done.stdout.startswith("POST /upload"), done.stdout + done.stderr
 
 
@@ -100,8 +105,10 @@ def test_the_list_is_the_gateways_own(gateway, backend):
                   fields="Countersign-Unsigned-Parts: none\r\nCountersign_Unsigned_Parts: none\r\n")
     assert code(answer) is None
     assert backend.seen[-1].get("countersign-unsigned-parts") == "photo"
-    assert [name for name, _ in backend.seen[-1].fields if "unsigned" in name] == ["countersign-unsigned-parts"]
-    assert code(send(gateway, parts(signed(a="1")) + END, fields="Countersign-Unsigned-Parts: none\r\n")) is None
+    names = [name for name, _ in backend.seen[-1].fields if "unsigned" in name]
+    assert names == ["countersign-unsigned-parts"]
+    answer = send(gateway, parts(signed(a="1")) + END, fields="Countersign-Unsigned-Parts: none\r\n")
+    assert code(answer) is None
     assert backend.seen[-1].get("countersign-unsigned-parts") is None
 
 
@@ -119,27 +126,33 @@ def test_an_unsigned_query_beside_it(gateway):
 
 
 FORM = {"a": "1"}
+AS_FILE = '; filename="x"'
 AMBIGUOUS = {
     "text before the first boundary": lambda form: b"x\r\n" + parts(form) + END,
     "text behind the last boundary": lambda form: parts(form) + END + b"x",
     "no closing boundary": lambda form: parts(form),
-    "a boundary after a bare line feed": lambda form: parts(form) + part("c", "x\n--" + BOUNDARY + "\ny") + END,
+    "a boundary after a bare line feed": lambda form: parts(form) + part("c", f"x\n--{BOUNDARY}\ny") + END,
     "a boundary inside a value": lambda form: parts(form) + part("c", "x--" + BOUNDARY) + END,
+    "a boundary at the end of a line": lambda form: parts(form) + part(
+        "c", f'x--{BOUNDARY}\r\nContent-Disposition: form-data; name="q"\r\n\r\ny') + END,
     "a longer boundary": lambda form: parts(form) + part("c", "x\r\n--" + BOUNDARY + "x\r\ny") + END,
     "a name twice": lambda form: parts(form) + part("a", "2") + END,
-    "a file with a field's name": lambda form: parts(form) + part("a", "2", '; filename="x"') + END,
-    "a file with nearly a field's name": lambda form: parts(form) + part("A[x]", "2", '; filename="x"') + END,
-    "a file for a parameter of the scheme": lambda form: parts(form) + part("token", "2", '; filename="x"') + END,
+    "two files of one name": lambda form: parts(form) + FILE + FILE + END,
+    "a file with a field's name": lambda form: parts(form) + part("a", "2", AS_FILE) + END,
+    "a file with nearly a field's name": lambda form: parts(form) + part("A[x]", "2", AS_FILE) + END,
+    "a file for a parameter of the scheme": lambda form: parts(form) + part("token", "2", AS_FILE) + END,
     "sign as a file": lambda form: parts({k: v for k, v in form.items() if k != "sign"}) + part(
-        "sign", form["sign"], '; filename="x"') + END,
+        "sign", form["sign"], AS_FILE) + END,
     "an empty file name": lambda form: parts(form) + part("f", "2", '; filename=""') + END,
     "a file name of another charset": lambda form: parts(form) + part("f", "2", "; filename*=UTF-8''x") + END,
-    "a file name with a parameter in it": lambda form: parts(form) + part("f", "2", '; filename="x;name=a"') + END,
+    "a file name with a parameter": lambda form: parts(form) + part("f", "2", '; filename="x;name=a"') + END,
     "an escaped quote": lambda form: parts(form) + part('f\\"', "2") + END,
     "an escaped name": lambda form: parts(form) + part("f%22", "2") + END,
     "a name without quotes": lambda form: parts(form) + part("f", "2").replace(b'name="f"', b"name=f") + END,
-    "a transfer encoding": lambda form: parts(form) + part("f", "MQ==", lines="Content-Transfer-Encoding: base64\r\n") + END,
-    "a charset": lambda form: parts(form) + part("f", "2", lines="Content-Type: text/plain; charset=utf-16\r\n") + END,
+    "a transfer encoding": lambda form: parts(form) + part(
+        "f", "MQ==", lines="Content-Transfer-Encoding: base64\r\n") + END,
+    "a charset": lambda form: parts(form) + part(
+        "f", "2", lines="Content-Type: text/plain; charset=utf-16\r\n") + END,
     "a charset for all": lambda form: parts(form) + part("_charset_", "utf-16") + END,
     "a length that is wrong": lambda form: parts(form) + part("f", "2", lines="Content-Length: 2\r\n") + END,
     "a folded line": lambda form: parts(form) + part("f", "2", lines=" x: y\r\n") + END,
@@ -147,9 +160,9 @@ AMBIGUOUS = {
         "f", "--c--", '; filename="x"', "Content-Type: multipart/mixed; boundary=c\r\n") + END,
     "a NUL": lambda form: parts(form) + part("f", b"a\0b") + END,
     "private_key": lambda form: parts(form) + part("private_key", PRIVATE_KEY) + END,
-    "too many parts": lambda form: parts(form) + b"".join(part(f"n{index}", "") for index in range(260)) + END,
+    "too many parts": lambda form: parts(form) + b"".join(part(f"n{i}", "") for i in range(260)) + END,
     "too many files": lambda form: parts(form) + b"".join(
-        part(f"n{index}", "", '; filename="x"') for index in range(40)) + END,
+        part(f"n{index}", "", AS_FILE) for index in range(40)) + END,
     "a long name": lambda form: parts(form) + part("n" * 129, "1") + END,
     "long fields of a part": lambda form: parts(form) + part(
         "f", "1", '; filename="x"', "Content-Type: " + "x" * 1_100 + "\r\n") + END,
@@ -183,8 +196,8 @@ def test_an_upload_beyond_what_is_held(gateway):
 
 
 def test_other_schemes_upload_as_before(gateway, backend):
-    """A multipart body under message-signatures is the digest's business, however it is made; with form-md5's names in it,
-    it would be signed twice."""
+    """A multipart body under message-signatures is the digest's business, however it is made; with form-md5's
+    names in it, it would be signed twice."""
     host = f"127.0.0.1:{gateway.port}"
     kind = ("content-type", "multipart/form-data; boundary=b; charset=x")
     key = ReleaseKey(gateway.key.key_id, gateway.key.secret, host)
@@ -199,8 +212,9 @@ def test_other_schemes_upload_as_before(gateway, backend):
 def test_the_commands_sign_and_judge_it(gateway, tmp_path):
     key = ("--scheme", "form-md5", "--key-id", APP_ID, "--secret", PRIVATE_KEY)
     body = part("note", "Jo & Ann") + FILE + END
-    plain = (f"POST /upload HTTP/1.1\r\nHost: api.example\r\nContent-Type: multipart/form-data; boundary={BOUNDARY}\r\n"
-             f"Content-Length: {len(body)}\r\n\r\n").encode() + body
+    head = ["POST /upload HTTP/1.1", "Host: api.example", f"Content-Type: multipart/form-data; boundary={BOUNDARY}",
+            f"Content-Length: {len(body)}", "", ""]
+    plain = "\r\n".join(head).encode() + body
     made = run("sign", *key, "--platform", "ios", "--version", "2.0", stdin=plain)
     assert made.returncode == 0, made.err
     assert run("verify", *key, stdin=made.stdout).out == "accepted\n"
@@ -211,8 +225,9 @@ def test_the_commands_sign_and_judge_it(gateway, tmp_path):
     assert changed.out == "bad-signature\n"
 
     profile = tmp_path / "profile"
-    done = run("profile", "add", profile, "--url", gateway.url, "--ca", gateway.data / "tls/certificate.pem", "--key-id",
-               APP_ID, "--secret-stdin", "--scheme", "form-md5", "--platform", "ios", "--version", "2.0", stdin=PRIVATE_KEY)
+    done = run("profile", "add", profile, "--url", gateway.url, "--ca", gateway.data / "tls/certificate.pem",
+               "--key-id", APP_ID, "--secret-stdin", "--scheme", "form-md5", "--platform", "ios", "--version", "2.0",
+               stdin=PRIVATE_KEY)
     assert done.returncode == 0, done.err
     (tmp_path / "body").write_bytes(body)
     done = run("request", "--profile", profile, "-d", f"@{tmp_path / 'body'}", "-H",
@@ -236,8 +251,7 @@ def test_the_user_that_a_field_states(tmp_path):
     """With tokens of ours, `userId` and `token` count among the fields as among a form's parameters."""
     with Gateway(tmp_path) as gateway:
         gateway.add_app("old", schemes="form-md5", legacy_session="authority")
-        gateway.admin("release", "add", "old", "--platform", "ios", "--version", "2.0", "--scheme", "form-md5",
-                      "--key-id", APP_ID, "--secret", PRIVATE_KEY)
+        gateway.admin(*RELEASE)
         assert json.loads(send(gateway, parts(signed(userId="7")) + END).body)["err"]["code"] == -100
         assert json.loads(send(gateway, parts(signed(UserID="7")) + END).body)["err"]["code"] == -1
         assert "err" not in json.loads(send(gateway, parts(signed(note="7")) + END).body)

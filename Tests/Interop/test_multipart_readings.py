@@ -1,5 +1,6 @@
-"""A multipart body that the gateway admits is read by PHP as it was signed: whatever is changed in one, or put between its parts,
-either is refused or leaves the fields as they are, and all files are listed. The changes are the same in each run."""
+"""A multipart body that the gateway admits is read by PHP as it was signed: whatever is changed in one, or put
+between its parts, either is refused or leaves the fields as they are, and all files are listed. The changes are the
+same in each run."""
 
 import json
 import random
@@ -13,15 +14,16 @@ import pytest
 
 from gateway import ROOT, Gateway
 from ports import free_port
-from test_form_md5_multipart import APP_ID, BOUNDARY, END, PRIVATE_KEY, part, parts, signed
+from test_form_md5_multipart import BOUNDARY, END, FILE, RELEASE, part, parts, signed
 
 pytestmark = needs.programs("php")
-# Seconds after which no more changes are tried, so that a slow machine ends too; and the fewest that must have been.
+# Seconds after which no more changes are tried, so that a slow machine ends too; the fewest and the most.
 TIME, LEAST, MOST = 40, 150, 900
 PIECES = [b"\r\n", b"\n", b"\r", b"--", f"--{BOUNDARY}".encode(), f"\r\n--{BOUNDARY}\r\n".encode(),
-          f"\n--{BOUNDARY}\n".encode(), f"\r\n--{BOUNDARY}--\r\n".encode(), b'"', b";", b"\\", b"\0", b" ", b"\t", b"=",
-          b"name=", b'; name="amount"', b"; name=amount", b'; filename="x"', b"; filename*=UTF-8''x", b"%22", b"[", b".",
-          b'Content-Disposition: form-data; name="amount"\r\n', b"Content-Type: text/plain; charset=utf-7\r\n",
+          f"\n--{BOUNDARY}\n".encode(), f"\r\n--{BOUNDARY}--\r\n".encode(), b'"', b";", b"\\", b"\0", b" ", b"\t",
+          b"=", b"name=", b'; name="amount"', b"; name=amount", b'; filename="x"', b"; filename*=UTF-8''x", b"%22",
+          b"[", b".", b'Content-Disposition: form-data; name="amount"\r\n',
+          b"Content-Type: text/plain; charset=utf-7\r\n",
           b"Content-Transfer-Encoding: base64\r\n", b"Content-Length: 1\r\n", part("amount", "9"),
           part("amount", "9", '; filename="x"'), part("more", "9"), part("more", "9", '; filename="x"')]
 
@@ -30,8 +32,8 @@ PIECES = [b"\r\n", b"\n", b"\r", b"--", f"--{BOUNDARY}".encode(), f"\r\n--{BOUND
 def reader(tmp_path_factory):
     """PHP's own server as the backend."""
     port = free_port()
-    process = subprocess.Popen(["php", "-S", f"127.0.0.1:{port}", ROOT / "Tests/Interop/multipart_reader.php"],
-                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    command = ["php", "-S", f"127.0.0.1:{port}", ROOT / "Tests/Interop/multipart_reader.php"]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     url = f"http://127.0.0.1:{port}"
     try:
         for _ in range(200):
@@ -42,8 +44,8 @@ def reader(tmp_path_factory):
                 time.sleep(0.05)
         with Gateway(tmp_path_factory.mktemp("readings"), "--tls", "off", "--upstream", url) as running:
             running.add_app("old", schemes="form-md5")
-            running.admin("release", "add", "old", "--platform", "ios", "--version", "2.0", "--scheme", "form-md5",
-                          "--key-id", APP_ID, "--secret", PRIVATE_KEY)
+            running.admin(*RELEASE)
+            running.php = url
             yield running
     finally:
         process.terminate()
@@ -76,7 +78,8 @@ def changed(body: bytes, chance: random.Random) -> bytes:
             return body[:start] + body[start + chance.randrange(1, 40):]
         case _:
             # Near a delimiter, where it matters most.
-            places = [place for place in range(len(body)) if body.startswith(b"--" + BOUNDARY.encode(), place)]
+            mark = f"--{BOUNDARY}".encode()
+            places = [place for place in range(len(body)) if body.startswith(mark, place)]
             start = max(0, chance.choice(places) + chance.randrange(-3, len(BOUNDARY) + 6))
             return body[:start] + chance.choice(PIECES) + body[start + chance.randrange(0, 3):]
 
@@ -85,7 +88,7 @@ def test_php_reads_what_was_signed(reader):
     chance, admitted, tried, until = random.Random(1), 0, 0, time.monotonic() + TIME
     while tried < MOST and (time.monotonic() < until or tried < LEAST):
         form = signed(amount="1", note="a\r\nb")
-        body = parts(form) + part("photo", b"\x89PNG\r\n\0x", '; filename="a.png"', "Content-Type: image/png\r\n") + END
+        body = parts(form) + FILE + END
         meant = {name: value.encode().hex() for name, value in form.items()}
         if tried % 20:
             body = changed(body, chance)
@@ -102,7 +105,11 @@ def test_php_reads_what_was_signed(reader):
 
 
 def test_php_takes_more_than_the_gateway(reader):
-    """The control: bodies that PHP reads otherwise than somebody else are told apart from those that it reads as everybody does."""
+    """The control: a body that PHP reads otherwise than its signer meant reaches no backend."""
     form = signed(amount="1")
-    loose = parts(form) + part("c", f'x\n--{BOUNDARY}\nContent-Disposition: form-data; name="amount"\n\n9') + END
+    inner = f'x\n--{BOUNDARY}\nContent-Disposition: form-data; name="amount"\n\n9'
+    loose = parts(form) + part("c", inner) + END
+    kind = {"Content-Type": f"multipart/form-data; boundary={BOUNDARY}"}
+    with urllib.request.urlopen(urllib.request.Request(reader.php, loose, kind), timeout=20) as answer:
+        assert json.loads(answer.read())["fields"]["amount"] == b"9".hex()
     assert read(reader, loose) is None

@@ -26,7 +26,8 @@ extension Command {
             Where somebody is signed in (`countersign login`), the call is theirs: a token that ran out is renewed and the call sent
             again, once. Under message-signatures, what changes something bears an Idempotency-Key, so that a second copy is not done
             twice. Where the session has ended, the call is the app version's alone, and a note says so;
-            --require-session sends nothing then. Where this machine's clock is refused, and the server's word is signed, it is corrected, and what may be sent again is.
+            --require-session sends nothing then. Where this machine's clock is refused, and the server's word is
+            signed, it is corrected, and what may be sent again is.
             """
     ) { (run) throws(Fault) in
         let name = ClientDesk.profileName(run)
