@@ -35,14 +35,14 @@ final class Identity {
         lines.append(contentsOf: release)
         lines.append(contentsOf: client.bytes)
         if let session = caller.session { Identity.append(session, to: &lines) }
+        lines.append(contentsOf: "Countersign-Event: ".utf8)
+        event.bytes.span.withUnsafeBufferPointer { lines.append(contentsOf: $0) }
+        lines.append(contentsOf: "\r\n".utf8)
         if !unsigned.isEmpty {
             lines.append(contentsOf: "Countersign-Unsigned-Parts: ".utf8)
             lines.append(contentsOf: unsigned)
             lines.append(contentsOf: "\r\n".utf8)
         }
-        lines.append(contentsOf: "Countersign-Event: ".utf8)
-        event.bytes.span.withUnsafeBufferPointer { lines.append(contentsOf: $0) }
-        lines.append(contentsOf: "\r\n".utf8)
         if caller.release.policy.assertion == .signed {
             try asserter.append(
                 for: request, caller, from: client.address, event, at: now, to: &lines)

@@ -13,7 +13,7 @@ extension MeterReading {
         }
         for row in unused {
             let mark = row.scheme.isLegacy ? ", legacy, which \(row.app) still allows" : ", which \(row.app) allows"
-            let since = row.since.map { "since \(Moment.text($0))" } ?? "yet: no server has counted"
+            let since = row.since.map { "since \(MeterReading.time($0))" } ?? "yet: no server has counted"
             parts.append("no request under \(row.scheme.rawValue)\(mark), \(since)")
         }
         return parts.joined(separator: "\n")
@@ -27,7 +27,7 @@ extension MeterReading {
                 return [
                     release.app.description, release.platform.description, release.version.description,
                     release.scheme.rawValue + (release.scheme.isLegacy ? " (legacy)" : ""), String(line.accepted),
-                    line.nextShare, String(line.refusals), line.lastSeen.map(Moment.text) ?? "never",
+                    line.nextShare, String(line.refusals), line.lastSeen.map(MeterReading.time) ?? "never",
                     release.id.description,
                 ]
             })
@@ -35,7 +35,7 @@ extension MeterReading {
 
     var json: JSONValue {
         [
-            "since": .string(Moment.dayText(since * 86_400)), "releases": .array(lines.map(\.json)),
+            "since": .string(MeterReading.date(since * 86_400)), "releases": .array(lines.map(\.json)),
             "unknown": MeterReading.json(unknown),
             "unused": .array(
                 unused.map { row in
@@ -54,6 +54,10 @@ extension MeterReading {
     private static func sorted(_ counts: [String: Int64]) -> [(String, Int64)] {
         counts.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
     }
+
+    private static func time(_ seconds: Int64) -> String { Moment.text(seconds) }
+
+    private static func date(_ seconds: Int64) -> String { Moment.dayText(seconds) }
 }
 
 extension MeterReading.Line {
