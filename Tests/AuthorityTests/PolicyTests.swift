@@ -17,6 +17,7 @@ import Testing
             ("forward=x-trace,x-b", "x-trace,x-b"),
             ("slots=limit(3)", "limit(3)"), ("slots=limit(03)", "limit(3)"), ("registration=open", "open"),
             ("legacy-host=a.example.com", "a.example.com"), ("legacy-key=k=v", "k=v"), ("debug=", nil),
+            ("form-md5-key=pair", "pair"), ("form-md5-key=appended", "appended"), ("form-md5-key=", nil),
         ])
     func good(_ row: (assignment: String, spelled: String?)) throws {
         #expect(try PolicyKey.change(row.assignment).value == row.spelled)
@@ -34,6 +35,7 @@ import Testing
             "forward=connection", "forward=countersign-app", "forward=a b", "forward=x,x", "slots=limit(0)",
             "slots=many",
             "registration=closed", "legacy-host=A", "nonsense=1", "window", "=1",
+            "form-md5-key=Pair", "form-md5-key=prepended",
         ])
     func bad(_ assignment: String) {
         let fault = #expect(throws: Fault.self) { try PolicyKey.change(assignment) }

@@ -1,6 +1,7 @@
 """form-md5 over multipart bodies: fields are signed, files are listed, and nothing is read in two ways."""
 
 import hashlib
+import hmac
 import json
 import secrets
 import subprocess
@@ -255,3 +256,15 @@ def test_the_user_that_a_field_states(tmp_path):
         assert json.loads(send(gateway, parts(signed(userId="7")) + END).body)["err"]["code"] == -100
         assert json.loads(send(gateway, parts(signed(UserID="7")) + END).body)["err"]["code"] == -1
         assert "err" not in json.loads(send(gateway, parts(signed(note="7")) + END).body)
+
+
+def test_a_mistake_of_another_scheme_beside_a_multipart_body():
+    """auth-v1 signs in the query: there its signature is looked for, whatever the body's parts are called."""
+    query = f"auth_key=k1&auth_timestamp={int(time.time())}&auth_version=1.0"
+    sign = hmac.digest(b"s" * 16, f"POST\n/up\n{query}".encode(), "sha256").hex().upper()
+    body = parts({"auth_signature": "x", "auth_key": "x"}) + FILE + END
+    head = [f"POST /up?{query}&auth_signature={sign} HTTP/1.1", "Host: api.example",
+            f"Content-Type: multipart/form-data; boundary={BOUNDARY}", f"Content-Length: {len(body)}", "", ""]
+    done = run("explain", "--scheme", "auth-v1", "--key-id", "k1", "--secret", "s" * 16, "--json",
+               stdin="\r\n".join(head).encode() + body)
+    assert done.returncode == 1 and json.loads(done.out)["cause"]["code"] == "hex-case", done.out

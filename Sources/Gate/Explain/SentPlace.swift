@@ -67,7 +67,7 @@ struct SentPlace: Sendable {
     func read(_ draft: Draft) -> [UInt8]? {
         switch kind {
         case .parameter(let name):
-            if let parts = SentPlace.multipart(draft) {
+            if let parts = SentPlace.multipart(draft, having: name) {
                 let part = parts.first { SentPlace.isNamed(name, part: $0, of: draft) }
                 return part.map { Array(draft.body[$0.content.range]) }
             }
@@ -85,7 +85,8 @@ struct SentPlace: Sendable {
         var changed = draft
         switch kind {
         case .parameter(let name):
-            if let part = SentPlace.multipart(draft)?.first(where: { SentPlace.isNamed(name, part: $0, of: draft) }) {
+            let parts = SentPlace.multipart(draft, having: name) ?? []
+            if let part = parts.first(where: { SentPlace.isNamed(name, part: $0, of: draft) }) {
                 changed.body.replaceSubrange(part.content.range, with: text)
                 return changed
             }
@@ -130,10 +131,12 @@ struct SentPlace: Sendable {
         Pairs(SentPlace.isInBody(draft) ? draft.body : draft.query ?? [])
     }
 
-    /// Nil where the body is no multipart one, cannot be read as one, or is too large to be looked at.
-    private static func multipart(_ draft: Draft) -> [Multipart.Part]? {
-        guard draft.mediaType == "multipart/form-data", draft.body.count <= Budget.body,
-            let type = draft.value(of: "content-type"), let boundary = Multipart.Boundary(contentType: type.span)
+    /// The parts of a multipart body, for form-md5's parameters: no other scheme has them there. Nil where there is no
+    /// such body, where it cannot be read, and where it is too large to be looked at.
+    private static func multipart(_ draft: Draft, having name: String) -> [Multipart.Part]? {
+        guard name == "sign" || name == "app_id", draft.mediaType == "multipart/form-data",
+            draft.body.count <= Budget.body, let type = draft.value(of: "content-type"),
+            let boundary = Multipart.Boundary(contentType: type.span)
         else { return nil }
         return try? Multipart.read(draft.body.span, between: boundary)
     }
