@@ -38,6 +38,12 @@ func remains(token: String) throws -> LegacySessionRemains {
     try LegacySessionRemains(account: "anna", userID: 7, token: token, loginToken: nil)
 }
 
+/// A server that hashes the parameters and then the key, or one that has the key among them.
+func formScheme(keyIsAppended: Bool) throws -> LegacyScheme {
+    let key = keyIsAppended ? LegacyScheme.FormMD5Key.appended : LegacyScheme.FormMD5Key.pair
+    return try .formMD5(appID: "Zk3vQp81LmTn0aWd", privateKey: "k2X9", platform: "ios", version: "3.1", key: key)
+}
+
 /// How other servers sign.
 func schemes() throws -> [LegacyScheme] {
     [

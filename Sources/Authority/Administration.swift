@@ -63,13 +63,30 @@ extension Deployment {
         ]
         let audit = recording(.releaseAdd, .release(draft.id, of: draft.app), told)
         guard try store.insert(release, recording: audit) == .yes else {
-            throw Fault(
-                .failed,
-                "release: \(draft.app) has one for \(draft.platform) \(draft.version) under \(draft.scheme.rawValue), "
-                    + "or the key id \(draft.id) is taken")
+            throw try conflict(of: draft)
         }
         generation.advance()
         return IssuedRelease(release: release, secret: draft.secret, answerKey: answerKey)
+    }
+
+    /// What stands in the way of a release that the store has not taken.
+    private func conflict(of draft: ReleaseDraft) throws(Fault) -> Fault {
+        var reasons: [String] = []
+        if let other = try store.release(draft.id) {
+            reasons.append(
+                "the key id \(draft.id) is taken: by \(other.app) \(other.version) on \(other.platform) "
+                    + "(\(other.scheme.rawValue))")
+        }
+        let same = try store.releases(of: draft.app).first {
+            $0.platform == draft.platform && $0.version == draft.version && $0.scheme == draft.scheme
+        }
+        if let same, same.id != draft.id {
+            reasons.append(
+                "\(draft.app) \(draft.version) on \(draft.platform) has a key under \(draft.scheme.rawValue): "
+                    + "\(same.id); `countersign release rotate \(same.id)` gives it another")
+        }
+        if reasons.isEmpty { reasons.append("it is there already") }
+        return Fault(.failed, "release: \(reasons.joined(separator: "; and "))")
     }
 
     /// `assignments` are `KEY=VALUE`; an empty value gives the setting back to the app.

@@ -53,6 +53,12 @@ extension PolicyKey {
         return seconds == 0 ? "+00:00" : text
     }
 
+    @Sendable static func applyFormMD5Key(_ policy: inout Policy, _ text: String) -> String? {
+        guard let place = FormMD5.KeyPlace(rawValue: text) else { return nil }
+        policy.formMD5Key = place
+        return text
+    }
+
     @Sendable static func applyForward(_ policy: inout Policy, _ text: String) -> String? {
         let names = parts(text)
         guard names.allSatisfy({ isFieldName($0) && !isReserved($0) }), Set(names).count == names.count else {

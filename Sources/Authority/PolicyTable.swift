@@ -57,6 +57,12 @@ extension PolicyKey {
             fallback: "+00:00", expected: "UTC, or an offset from -14:00 to +14:00 such as +08:00", visibility: .shown,
             apply: applyTimezone),
         PolicyKey(
+            name: "form-md5-key", value: "pair | appended",
+            meaning:
+                "where form-md5 clients put the private key before they hash: among the parameters as "
+                + "private_key=KEY, or right behind the last one",
+            fallback: "pair", expected: "pair or appended", visibility: .shown, apply: applyFormMD5Key),
+        PolicyKey(
             name: "debug", value: "on | off",
             meaning: "whether a refusal tells the caller its exact reason and what would mend it (docs/explain.md)",
             fallback: "off", expected: "on or off", visibility: .shown,

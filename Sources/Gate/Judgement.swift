@@ -55,7 +55,7 @@ package final class Judgement: @unchecked Sendable {
 
     /// Once a form body has come that was not there when the head was judged: nobody may sign in both.
     func lookAgain(for schemes: Registry, in request: Request) throws(Refusal) {
-        guard let before = traces, before.names.isFormUnread, request.isBodyWhole, let claim else { return }
+        guard let before = traces, before.names.isBodyUnread, request.isBodyWhole, let claim else { return }
         let found = schemes.traces(in: request)
         traces = found
         guard let second = found.second(beside: claim) else { return }

@@ -43,9 +43,9 @@ package struct KeyRing: Sendable {
         return release
     }
 
-    /// Whether the request's form body, where it has one, may bear a signature.
+    /// Whether the request's form or multipart body, where it has one, may bear a signature.
     func formBodies(of request: Request) throws(Refusal) -> ParameterNames.FormBodies {
-        guard request.hasFormType else { return .ignored }
+        guard request.hasFormType || request.hasMultipartType else { return .ignored }
         #if SABOTAGE
             if Sabotage.isOn(.legacyAlwaysOn) { return .scanned }
         #endif

@@ -10,6 +10,8 @@ package struct Policy: Sendable, Equatable {
     package var windows: [SchemeName: Int] = [:]
     /// Seconds east of UTC of the wall clock that form-md5 clients send.
     package var timezoneOffset = 0
+    /// Where form-md5's private key stands in the string to sign.
+    package var formMD5Key = FormMD5.KeyPlace.pair
     /// Whether a refusal tells the caller its exact reason. For development: it helps an attacker a little, too.
     package var detail = RefusalDetail.coarse
     /// Fields, beyond the built-in ones, that may be forwarded although no signature covers them. Lower-case.

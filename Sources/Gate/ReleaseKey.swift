@@ -48,6 +48,7 @@ struct Allowance: Sendable {
     let timezoneOffset: Int64
     let replay: Policy.ReplayRule
     let publicURL: [UInt8]?
+    let formMD5Key: FormMD5.KeyPlace
     let unsignedPayload: Policy.Permission
     /// Seconds from its creation for which a presigned URL may live, whatever it says itself.
     let presignedLifetime: Int64
@@ -63,6 +64,7 @@ struct Allowance: Sendable {
         unsignedPayload = policy.unsignedPayload
         presignedLifetime = Int64(max(policy.presignedLifetime ?? policy.window(for: scheme), 0))
         label = scheme == .messageSignatures ? policy.signatureLabel : nil
+        formMD5Key = policy.formMD5Key
         publicURL = policy.publicURL.map { Array($0.utf8) }
         requiredFields = RequiredFields(policy.requiredFields)
     }

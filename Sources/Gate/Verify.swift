@@ -54,6 +54,7 @@ package struct Verify: Sendable {
         judgement.step = .signature
         guard let scheme = schemes.scheme(named: claim.scheme) else { throw Refusal(.unsigned) }
         workspace.publicURL = candidate.release?.allowance.publicURL
+        workspace.formMD5Key = candidate.release?.allowance.formMD5Key ?? .pair
         try scheme.spell(claim, request, &workspace)
         let place = candidate.isOfKeyPair ? candidate.place(of: claim, from: network()) : nil
         if let place { try failures.check(place, at: now) }

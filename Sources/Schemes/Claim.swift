@@ -81,6 +81,9 @@ package final class Claim: @unchecked Sendable {
     var version: Slice?
     /// form-md5: the session that the caller says it has, where it does: in `Workspace.decoded`.
     var token: Slice?
+    /// form-md5: the names of the files in a multipart body, which nothing signs, joined by `, `; empty where
+    /// there are none.
+    package var unsignedParts: [UInt8] = []
     package var base = Base.head
     /// What it lacks of the least that the gate accepts.
     package var shortfalls: Shortfalls = []
@@ -114,6 +117,7 @@ package final class Claim: @unchecked Sendable {
         platform = other.platform
         version = other.version
         token = other.token
+        unsignedParts = other.unsignedParts
         base = other.base
         shortfalls = other.shortfalls
     }

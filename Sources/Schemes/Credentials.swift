@@ -12,6 +12,9 @@ package struct Credentials: Sendable {
     /// Seconds east of UTC of the wall clock that form-md5 sends.
     package var timezoneOffset: Int
 
+    /// form-md5: where the private key stands in the string to sign.
+    package var formMD5Key = FormMD5.KeyPlace.pair
+
     /// sigv4's scope: words that both ends agree on, signed and otherwise without meaning here.
     package var region = "countersign"
     package var service = "execute-api"

@@ -48,6 +48,20 @@ package struct SignatureNames: Sendable {
         if start > 0 { isCut = true }
     }
 
+    /// form-md5's names among the fields and files of a multipart body. Of one that cannot be read only what
+    /// some reader may take for them is known: then it counts as signed, so that its sender learns what is
+    /// wrong with it.
+    init(multipart body: Span<UInt8>, between boundary: Multipart.Boundary?) {
+        if let boundary, let parts = try? Multipart.read(body, between: boundary) {
+            for part in parts { noteMD5(named: body.extracting(part.name.range)) }
+            return
+        }
+        for name in ["app_id", "sign", "rand", "timestamp"] {
+            let pattern = Array("name=\"\(name)\"".utf8)
+            if body.firstIndex(of: pattern.span) != nil { noteMD5(named: Array(name.utf8).span) }
+        }
+    }
+
     /// Whether the text has the parameters of a form-md5 signature, valid or not.
     var areMD5Signed: Bool { found.isSuperset(of: [.appID, .md5Telling]) }
     /// Whether there are none of form-md5's names; a text that was not read to its end may have some.
@@ -72,10 +86,8 @@ package struct SignatureNames: Sendable {
         guard let count = SignatureNames.decode(text.extracting(start..<end), into: &decoded) else { return }
         let name = decoded.span.extracting(0..<count)
         switch count {
-        case 4: if name.matches("sign") || name.matches("rand") { noteMD5(.md5Telling) }
-        case 6: if name.matches("app_id") { noteMD5(.appID) }
+        case 4, 6, 9: noteMD5(named: name)
         case 8: if name.matches("auth_key") { found.insert(.authKey) }
-        case 9: if name.matches("timestamp") { noteMD5(.md5Telling) }
         case 12: if name.matches("auth_version") { noteVersion(valueFrom: end + 1, of: text) }
         case 14:
             if name.matches("auth_signature") { found.insert(.authSignature) }
@@ -83,6 +95,11 @@ package struct SignatureNames: Sendable {
             if name.matches("auth_timestamp") { found.insert(.authTelling) }
         default: break
         }
+    }
+
+    private mutating func noteMD5(named name: Span<UInt8>) {
+        if name.matches("app_id") { noteMD5(.appID) }
+        if name.matches("sign") || name.matches("rand") || name.matches("timestamp") { noteMD5(.md5Telling) }
     }
 
     private mutating func noteMD5(_ name: Found) { if !isCut { found.insert(name) } }
@@ -120,21 +137,32 @@ package struct SignatureNames: Sendable {
     }
 }
 
-/// The signature names of a request: those of its query, and those of its form body where that is held.
+/// The signature names of a request: those of its query, and those of its form or multipart body where that
+/// is held.
 package struct ParameterNames: Sendable {
     package let query: SignatureNames
     package let body: SignatureNames
     /// Whether there is a form body that was not read, so that nothing is known of its names.
     package let isFormUnread: Bool
+    /// The same of a multipart body, in which form-md5 alone signs.
+    package let isMultipartUnread: Bool
+
+    package var isBodyUnread: Bool { isFormUnread || isMultipartUnread }
 
     /// Whether form bodies are scanned. Where no app allows a scheme that signs in them, there is nothing to look for.
     package enum FormBodies: Sendable { case scanned, ignored }
 
     package static func find(in request: Request, formBodies: FormBodies = .scanned) -> ParameterNames {
         let hasForm = formBodies == .scanned && request.hasFormType
+        let hasMultipart = formBodies == .scanned && !hasForm && request.hasMultipartType
+        var body = SignatureNames()
+        if hasForm { body = SignatureNames(in: request.body.span) }
+        if hasMultipart, request.isBodyWhole {
+            body = SignatureNames(multipart: request.body.span, between: Multipart.Boundary(in: request))
+        }
         return ParameterNames(
             query: request.query.map { SignatureNames(in: request.head.span.extracting($0.range)) } ?? SignatureNames(),
-            body: hasForm ? SignatureNames(in: request.body.span) : SignatureNames(),
-            isFormUnread: hasForm && !request.isBodyWhole)
+            body: body, isFormUnread: hasForm && !request.isBodyWhole,
+            isMultipartUnread: hasMultipart && !request.isBodyWhole)
     }
 }

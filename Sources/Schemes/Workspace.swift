@@ -16,6 +16,8 @@ package struct Workspace: ~Copyable, Sendable {
     /// auth-v4: scheme and authority of the URL as clients write it, without a slash at the end; nil where it is the one
     /// that the request came to. Whoever knows the app's policy sets it before `spell`.
     package var publicURL: [UInt8]?
+    /// form-md5: where the private key stands in the string to sign. Set likewise.
+    package var formMD5Key = FormMD5.KeyPlace.pair
 
     /// sigv4: the canonical request, whose digest the string to sign ends in.
     package var canonicalRequest: String { sigV4.canonical.text }

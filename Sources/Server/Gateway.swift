@@ -333,7 +333,10 @@ final class Gateway: Handler, @unchecked Sendable {
     ) async throws(Refusal) {
         var forwarding = Forwarding(
             fields: identity.forwardedFields(of: request, caller: caller),
-            added: try identity.lines(for: caller, sending: request, over: exchange, event: event, at: clock.now))
+            added: try identity.lines(
+                for: caller, sending: request,
+                leaving: caller.scheme == .formMD5 ? judgement.claim?.unsignedParts ?? [] : [], over: exchange,
+                event: event, at: clock.now))
         forwarding.addedToAnswer = UpdateField.line(for: caller)
         forwarding.observer = observer
         forwarding.caller = caller.session.map { .account($0.account.number) }

@@ -22,9 +22,11 @@ final class Identity {
         self.proxies = proxies
     }
 
-    /// The field lines of our own, each with its CRLF. Source: docs/protocol.md, "To the upstream".
+    /// The field lines of our own, each with its CRLF. `unsigned` lists the parts of the body that nothing
+    /// signs. Source: docs/protocol.md, "To the upstream".
     func lines(
-        for caller: Caller, sending request: Request, over exchange: any Exchange, event: EventID, at now: Int64
+        for caller: Caller, sending request: Request, leaving unsigned: [UInt8], over exchange: any Exchange,
+        event: EventID, at now: Int64
     ) throws(Refusal) -> [UInt8] {
         let client = ClientLines.lines(for: exchange, sending: request, behind: proxies)
         let release = releaseLines(for: caller.release)
@@ -41,6 +43,11 @@ final class Identity {
         lines.append(contentsOf: "Countersign-Event: ".utf8)
         event.bytes.span.withUnsafeBufferPointer { lines.append(contentsOf: $0) }
         lines.append(contentsOf: "\r\n".utf8)
+        if !unsigned.isEmpty {
+            lines.append(contentsOf: "Countersign-Unsigned-Parts: ".utf8)
+            lines.append(contentsOf: unsigned)
+            lines.append(contentsOf: "\r\n".utf8)
+        }
         if caller.release.policy.assertion == .signed {
             try asserter.append(
                 for: request, caller, from: client.address, event, at: now, to: &lines)

@@ -54,6 +54,8 @@
     /// Whether a backend may take the body for a form, by any Content-Type there is: what follows the media type does not
     /// matter, and backends that look for its end stop at a comma, too.
     package private(set) var hasFormType = false
+    /// The same for `multipart/form-data`, whose boundary is ``Multipart/Boundary``'s to read.
+    package private(set) var hasMultipartType = false
     /// The fields that `Connection` takes off at this hop: bit i for `fields[i]`. Set where a head is read.
     package var endingHere: UInt128 = 0
     package var framing = Framing.none
@@ -80,20 +82,23 @@
     package mutating func tellFieldsApart() {
         names = FieldNames()
         hasFormType = false
+        hasMultipartType = false
         for index in fields.indices {
             let name = FieldName(head.span.extracting(fields[index].name.range))
             fields[index].known = name
             names.insert(name)
-            if name == .contentType, Request.isForm(head.span.extracting(fields[index].value.range)) {
+            guard name == .contentType else { continue }
+            let type = fields[index].value.range
+            if Request.isMediaType("application/x-www-form-urlencoded", of: head.span.extracting(type)) {
                 hasFormType = true
             }
+            if Request.isMediaType("multipart/form-data", of: head.span.extracting(type)) { hasMultipartType = true }
         }
     }
 
-    private static func isForm(_ type: Span<UInt8>) -> Bool {
-        let form: StaticString = "application/x-www-form-urlencoded"
-        let length = form.utf8CodeUnitCount
-        guard type.count >= length, type.extracting(0..<length).matchesWithoutCase(form) else { return false }
+    private static func isMediaType(_ name: StaticString, of type: Span<UInt8>) -> Bool {
+        let length = name.utf8CodeUnitCount
+        guard type.count >= length, type.extracting(0..<length).matchesWithoutCase(name) else { return false }
         guard type.count > length else { return true }
         let next = type[length]
         return next <= 0x20 || next == UInt8(ascii: ";") || next == UInt8(ascii: ",")

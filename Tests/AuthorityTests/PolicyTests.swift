@@ -18,6 +18,7 @@ import Testing
             ("slots=limit(3)", "limit(3)"), ("slots=limit(03)", "limit(3)"), ("registration=open", "open"),
             ("legacy-host=a.example.com", "a.example.com"),
             ("legacy-host=a.example.com:8443", "a.example.com:8443"), ("legacy-key=k=v", "k=v"), ("debug=", nil),
+            ("form-md5-key=pair", "pair"), ("form-md5-key=appended", "appended"), ("form-md5-key=", nil),
         ])
     func good(_ row: (assignment: String, spelled: String?)) throws {
         #expect(try PolicyKey.change(row.assignment).value == row.spelled)
@@ -36,6 +37,7 @@ import Testing
             "slots=many",
             "registration=closed", "legacy-host=A", "legacy-host=a:", "legacy-host=a:080", "legacy-host=a:65536",
             "legacy-host=a:b", "nonsense=1", "window", "=1",
+            "form-md5-key=Pair", "form-md5-key=prepended",
         ])
     func bad(_ assignment: String) {
         let fault = #expect(throws: Fault.self) { try PolicyKey.change(assignment) }

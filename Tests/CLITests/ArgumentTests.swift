@@ -62,6 +62,10 @@ import Testing
         }
         let fault = #expect(throws: Fault.self) { try found(["requst"]) }
         #expect(fault?.message.contains("`request`") == true)
+        for words in [["app", "polcy"], ["ap", "policy", "shop"]] {
+            let fault = #expect(throws: Fault.self) { try found(words) }
+            #expect(fault?.message.contains("did you mean `app policy`?") == true)
+        }
     }
 
     @Test("each command's help names all it takes", arguments: Tool.commands.map(\.name))

@@ -92,9 +92,20 @@ import Testing
             ("", nil), ("-1", nil), ("1.5", nil), ("253402300800", nil), ("tomorrow", nil),
             ("2023-11-14 22:13:20Z", nil),
             ("2023-11-14T22:13:20", nil), ("2023-11-14T22:13:20+0800", nil), ("2023-11-14T22:13:20+25:00", nil),
-            ("99999999999999999999", nil),
+            ("99999999999999999999", nil), ("2023-11-14", 1_699_920_000), ("2023-02-29", nil), ("2023-1-1", nil),
+            ("+0s", 42), ("+90s", 132), ("+5m", 342), ("+2h", 7_242), ("+7d", 604_842), ("+", nil), ("+s", nil),
+            ("+7", nil), ("+7w", nil), ("7d", nil), ("+-1d", nil), ("+1.5d", nil), ("+253402300799d", nil),
+            ("+99999999999999999999s", nil), ("+253402300758s", nil), ("+253402300757s", 253_402_300_799),
         ])
     func times(_ row: (text: String, seconds: Int64?)) { #expect(Moment.read(row.text, now: 42) == row.seconds) }
+
+    @Test func whatIsPrintedIsTakenBack() {
+        for seconds: Int64 in [0, 1_700_000_000, 253_402_300_799] {
+            #expect(Moment.read(Moment.text(seconds), now: 42) == seconds)
+        }
+        #expect(Moment.text(1_700_000_000) == "2023-11-14T22:13:20Z")
+        #expect(Moment.text(-1) == "-1")
+    }
 }
 
 @Suite struct NonceTests {

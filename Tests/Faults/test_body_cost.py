@@ -16,6 +16,9 @@ MIB = 1 << 20
 LIMIT = 400 if "debug" in os.environ.get("COUNTERSIGN_BINARY", "") else 20
 ZEROS = "0" * 64
 FORM = ["Content-Type: application/x-www-form-urlencoded"]
+DASHES = "-" * 69
+UPLOAD = [f"Content-Type: multipart/form-data; boundary={DASHES}x"]
+PART = f'--{DASHES}x\r\nContent-Disposition: form-data; name="%s"\r\n\r\n'
 OBJECT = ["Content-Type: application/json", "X-Auth-Version: 4", "X-Auth-Client-ID: k", "X-Auth-Timestamp: 1",
           f"X-Auth-Signature: {ZEROS}"]
 AMAZON = ["X-Amz-Date: 20261122T110000Z",
@@ -35,6 +38,12 @@ SHAPES = {
     "auth-v4, a string": (OBJECT, '{"a":"', "%", '"}'), "auth-v4, escapes": (OBJECT, '{"a":"', "\\u0061", '"}'),
     "auth-v4, levels": (OBJECT, '{"a":', "[", ""), "auth-v4, a list": (OBJECT, '{"a":[', "[],", "1]}"),
     "auth-v4, members": (OBJECT, "{", '"a":1,', '"b":1}'), "auth-v4, a name": (OBJECT, '{"', "B", '":1}'),
+    "multipart, dashes": (UPLOAD, "", "-", ""), "multipart, names": (UPLOAD, 'name="app_id"', 'name="', ""),
+    "multipart, quotes": (UPLOAD, 'name="app_id"', '"', ""),
+    "multipart, one value": (UPLOAD, PART % "app_id", "-", f"\r\n{PART % 'sign'}\r\n--{DASHES}x--"),
+    "multipart, parts": (UPLOAD, "", PART % "a" + "\r\n", ""),
+    "multipart, nearly boundaries": (UPLOAD, PART % "app_id", f"\r\n--{DASHES}y", ""),
+    "multipart, a head": (UPLOAD, f"--{DASHES}x\r\n", "Content-Disposition", ""),
     "sigv4": (AMAZON + FORM, "", "a&", ""), "message-signatures": (MESSAGE + FORM, "", "a&", ""),
 }
 

@@ -34,7 +34,7 @@ extension CauseRow {
                     $0.replacing("Name=Jo Ann&", with: "").replacing("empty=&", with: "empty=&name=Jo Ann&")
                 }
             },
-            row("old-string-to-sign") {
+            row("key-place") {
                 $0.text = { text in
                     text.split(separator: "&").filter { !$0.hasPrefix("private_key") }.joined(separator: "&")
                         + "<secret>"

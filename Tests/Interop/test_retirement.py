@@ -121,7 +121,7 @@ def test_l1_callers_get_the_link_from_that_moment(place):
     (("--at", "1", "--percent", "10,20"), "only the first goes without a time"),
     (("--at", "1", "--percent", "50@10,20@20"), "no smaller shares"),
     (("--at", "1", "--percent", "10@20,20@20"), "later times"),
-    (("--at", "1", "--percent", "10@soon"), "expected now, Unix seconds"),
+    (("--at", "1", "--percent", "10@soon"), "expected now, +7d"),
     (("--at", "1", "--percent", ""), "whole number"),
     (("--undo", "--at", "1"), "one or the other"),
 ])

@@ -81,14 +81,21 @@ extension Command {
         }
         let family = commands.filter { $0.words.first == first }
         if family.isEmpty {
-            let hint = Nearest.hint(first, among: commands.compactMap(\.words.first))
-            throw Fault(.usage, "`\(first)`: no such command\(hint)")
+            throw Fault(.usage, "`\(first)`: no such command\(hint(for: rest.prefix(2), in: commands))")
         }
         let words = family.compactMap { $0.words.dropFirst().first }
         guard let second = rest.dropFirst().first, !second.hasPrefix("-") else {
             if rest.contains("--help") || rest.contains("-h") { return .help(Help.overview(of: family)) }
             throw Fault(.usage, "`\(first)`: expected one of \(words.joined(separator: ", ")) after it")
         }
-        throw Fault(.usage, "`\(first) \(second)`: no such command\(Nearest.hint(second, among: words))")
+        let hint = Nearest.hint(second, among: words, prefix: "\(first) ")
+        throw Fault(.usage, "`\(first) \(second)`: no such command\(hint)")
+    }
+
+    /// By both words where two were meant, else by the first.
+    private static func hint(for words: ArraySlice<String>, in commands: [Command]) -> String {
+        let whole = Nearest.hint(words.joined(separator: " "), among: commands.map(\.name))
+        if !whole.isEmpty { return whole }
+        return Nearest.hint(words.first ?? "", among: commands.compactMap(\.words.first))
     }
 }

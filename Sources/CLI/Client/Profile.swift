@@ -15,6 +15,8 @@ struct Profile: Sendable {
     var version = ""
     /// Seconds east of UTC, for schemes that send a wall clock.
     var timezoneOffset = 0
+    /// Where form-md5's private key stands before the MD5 is made.
+    var formMD5Key = FormMD5.KeyPlace.pair
     var pins: [Pin] = []
     /// For RSA keys, which do not say it themselves.
     var algorithm: KeyAlgorithm?
@@ -37,7 +39,8 @@ extension Profile {
         [
             "url": .string(url), "key_id": .string(keyID.description), "scheme": .string(scheme.rawValue),
             "platform": .string(platform), "version": .string(version),
-            "timezone_offset": .integer(Int64(timezoneOffset)), "pins": .strings(pins.map(\.description)),
+            "timezone_offset": .integer(Int64(timezoneOffset)), "form_md5_key": .string(formMD5Key.rawValue),
+            "pins": .strings(pins.map(\.description)),
             "ca": .optional(certificates), "algorithm": .optional(algorithm?.rawValue),
             "authority_key": .optional(authorityKey.map { Base64.encode($0.span, .url) }),
             "app": .optional(app), "prefix": .optional(prefix),
@@ -76,6 +79,9 @@ extension Profile {
             }
             timezoneOffset = seconds
         }
+        if let text = document.root["form_md5_key"]?.string {
+            formMD5Key = try Profile.formMD5Key(text, at: "\(path): form_md5_key")
+        }
         for element in document.root["pins"]?.elements ?? [] {
             guard let pin = try? Pin(element.string ?? "") else {
                 throw Fault(.failed, "\(path): pins: expected sha256/ and 44 characters of Base64")
@@ -105,6 +111,11 @@ extension Profile {
             throw Fault(.usage, "\(place) `\(text)`: expected one of \(names)")
         }
         return kind
+    }
+
+    static func formMD5Key(_ text: String, at place: String) throws(Fault) -> FormMD5.KeyPlace {
+        if let key = FormMD5.KeyPlace(rawValue: text) { return key }
+        throw Fault(.usage, "\(place) `\(text)`: expected pair or appended")
     }
 
     /// A path without a slash at its end.

@@ -7,6 +7,12 @@ enum UpdateHint {
             // It goes to a terminal.
             text.utf8.allSatisfy({ (0x20...0x7E).contains($0) })
         else { return }
-        run.console.note("note: this version of the app will go (\(text))")
+        let parts = text.split(separator: ", ").map { part in
+            guard part.hasPrefix("at="), let time = Moment.unixSeconds(String(part.dropFirst(3))) else {
+                return String(part)
+            }
+            return "at=\(Moment.text(time))"
+        }
+        run.console.note("note: this version of the app will go (\(parts.joined(separator: ", ")))")
     }
 }

@@ -17,7 +17,10 @@ extension Command {
         let name = try run.appName()
         let deployment = try run.deployment()
         let assignments = run.arguments.values("set") + (try secretSetting(run).map { [$0] } ?? [])
-        if !assignments.isEmpty { try deployment.setPolicy(assignments, of: name) }
+        if !assignments.isEmpty {
+            try PolicyChange.check(assignments) { (text) throws(Fault) in _ = try PolicyKey.change(text) }
+            try deployment.setPolicy(assignments, of: name)
+        }
         let app = try deployment.app(name)
         let rows = PolicyKey.all.map { (key: $0, shown: shown($0, of: app), isSet: app.settings[$0.name] != nil) }
         let json = rows.map { row -> JSONValue in
@@ -52,6 +55,21 @@ extension Command {
         case nil: key.fallback
         case .text(let text): text
         case .sealed: "(sealed)"
+        }
+    }
+}
+
+/// Settings that were given together: all of them are taken, or none.
+enum PolicyChange {
+    /// Throws for the first that is refused, and says what became of the others.
+    static func check(_ assignments: [String], by check: (String) throws(Fault) -> Void) throws(Fault) {
+        for assignment in assignments {
+            do throws(Fault) {
+                try check(assignment)
+            } catch {
+                let others = assignments.count == 1 ? "" : ": none of the \(assignments.count) settings given is set"
+                throw Fault(error.kind, "\(error.message); nothing was changed\(others)")
+            }
         }
     }
 }

@@ -21,17 +21,35 @@ struct AuditLine {
     var cells: [String] {
         guard let document else { return [String(number), "-", "-", "unreadable", "-", "-"] }
         let root = document.root
-        let time = root["time"].flatMap { document.integer($0, in: 0...253_402_300_799) }
+        let time = root["time"].flatMap { AuditLine.time($0, in: document) }
         let actor =
             root["actor"]?["name"]?.string ?? root["actor"]?["uid"].map { "uid \(document.text(of: $0))" } ?? "-"
         let details = (root["details"]?.members ?? []).map { member in
-            "\(member.name)=\(member.value.string ?? document.text(of: member.value))"
+            "\(member.name)=\(text(of: member.value, named: member.name, in: document))"
         }
         return [
-            String(number), time.map { CivilTime(seconds: Int64($0)).description } ?? "-", actor,
+            String(number), time ?? "-", actor,
             root["action"]?.string ?? "-",
             root["release"]?.string ?? root["app"]?.string ?? "-", details.joined(separator: " "),
         ].map(AuditLine.harmless)
+    }
+
+    /// Texts as they are, times as every command prints them, and the steps of a retirement as they are given.
+    private func text(of value: JSON, named name: String, in document: JSONDocument) -> String {
+        if let text = value.string { return text }
+        if name == "at" || name.hasSuffix("_at"), let time = AuditLine.time(value, in: document) { return time }
+        if name == "rollout", let steps = value.elements {
+            return steps.map { step in
+                let percent = step["percent"].map { document.text(of: $0) } ?? "?"
+                guard let since = step["since"], document.text(of: since) != "0" else { return percent }
+                return "\(percent)@\(AuditLine.time(since, in: document) ?? "?")"
+            }.joined(separator: ",")
+        }
+        return document.text(of: value)
+    }
+
+    private static func time(_ value: JSON, in document: JSONDocument) -> String? {
+        document.integer(value, in: 0...253_402_300_799).map { Moment.text(Int64($0)) }
     }
 
     /// Without control characters, which could make a terminal show something else.

@@ -10,6 +10,7 @@ struct ClientRequest: Sendable {
     func send(_ draft: Draft) throws(Fault) -> ExitStatus {
         let before = try kept()
         let caller = run.arguments.has("as-release") || before.login == nil ? APIRequest.Caller.app : .account
+        if before.login == nil, !run.arguments.has("as-release") { try tellNobody(before.ended) }
         let request = APIRequest(draft, caller)
         guard !run.arguments.has("dry-run") else {
             return try Command.show(
@@ -22,6 +23,17 @@ struct ClientRequest: Sendable {
         if caller == .app { tellClock(before.clockOffset, try kept().clockOffset) }
         tellSigner(of: response)
         return response.status >= 400 ? .failed : .success
+    }
+
+    /// That the call is not in anybody's name, where somebody was signed in before. Nothing is sent where a
+    /// session is asked for.
+    private func tellNobody(_ ended: Ending?) throws(Fault) {
+        let end = ended.map { "the session has ended: \(ClientDesk.reason(SessionEnd($0)))" }
+        let remedy = "`countersign login --profile \(desk.name)` signs in"
+        guard !run.arguments.has("require-session") else {
+            throw Fault(.failed, "\(end ?? "nobody is signed in"); nothing was sent; \(remedy)")
+        }
+        if let end { run.console.note("note: \(end); the call is signed as the app version alone; \(remedy)") }
     }
 
     private func kept() throws(Fault) -> CountersignClient.ClientState {

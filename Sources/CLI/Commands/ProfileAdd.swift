@@ -32,6 +32,7 @@ extension Command {
             .value("platform", "NAME", "form-md5: the app's platform"),
             .value("version", "V", "form-md5: the app's version"),
             .value("timezone", "+08:00", "form-md5: the zone of the clock it sends (default: UTC)"),
+            .formMD5Key,
             .json,
         ],
         notes: """
@@ -131,6 +132,7 @@ extension Command {
                 .usage, "form-md5 names platform and version in each request: expected --platform and --version")
         }
         profile.timezoneOffset = try run.timezoneOffset()
+        if let key = try run.formMD5Key() { profile.formMD5Key = key }
         if let file = run.arguments.value("ca") {
             guard let absolute = realpath(file, nil) else { throw SystemProblem.fault("--ca \(file)", .usage) }
             defer { free(absolute) }
@@ -149,7 +151,18 @@ extension Command {
     }
 }
 
+extension Option {
+    static let formMD5Key = Option.value(
+        "form-md5-key", "pair|appended", "form-md5: where the private key goes before the MD5 (default: pair)")
+}
+
 extension Invocation {
+    /// What `--form-md5-key` says; nil without it.
+    func formMD5Key() throws(Fault) -> FormMD5.KeyPlace? {
+        guard let text = arguments.value("form-md5-key") else { return nil }
+        return try Profile.formMD5Key(text, at: "--form-md5-key")
+    }
+
     /// What `--timezone` says, in seconds east of UTC, as an app's policy spells it.
     func timezoneOffset() throws(Fault) -> Int {
         guard let zone = arguments.value("timezone") else { return 0 }

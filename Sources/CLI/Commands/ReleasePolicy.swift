@@ -20,7 +20,10 @@ extension Command {
         let id = try run.keyID(run.required("KEY_ID"), at: "KEY_ID")
         let deployment = try run.deployment()
         let assignments = run.arguments.values("set")
-        if !assignments.isEmpty { try deployment.setPolicy(assignments, ofRelease: id) }
+        if !assignments.isEmpty {
+            try PolicyChange.check(assignments) { (text) throws(Fault) in _ = try PolicyKey.changeOfRelease(text) }
+            try deployment.setPolicy(assignments, ofRelease: id)
+        }
         let release = try deployment.release(id)
         let app = try deployment.app(release.app)
         let rows = PolicyKey.judged.map { ReleaseSetting($0, release, app) }

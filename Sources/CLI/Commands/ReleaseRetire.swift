@@ -8,7 +8,7 @@ extension Command {
         words: ["release", "retire"], summary: "send a version's callers to its successor, at once or step by step",
         positionals: [Positional(name: "KEY_ID")],
         options: [
-            .value("at", "TIME", "from when on it is refused: now, Unix seconds, or 2027-01-31T12:00:00Z"),
+            .value("at", "TIME", "from when on it is refused: \(Moment.expected)"),
             .value("update-url", "URL", "where the new version is"),
             .value("warn-at", "TIME", "from when on its answers say that it will go"),
             .value("read-only-at", "TIME", "from when on it may only GET and HEAD"),
@@ -58,8 +58,7 @@ extension Command {
     }
 
     private static func moment(_ text: String, of option: String, _ run: Invocation) throws(Fault) -> Int64 {
-        if let time = Moment.read(text, now: run.now) { return time }
-        throw Fault(.usage, "--\(option) `\(text)`: expected now, Unix seconds, or a time such as 2027-01-31T12:00:00Z")
+        try Moment.given(text, as: option, now: run.now)
     }
 
     /// `10@TIME,50@TIME`; the first may go without a time.

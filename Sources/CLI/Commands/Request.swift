@@ -14,8 +14,9 @@ extension Command {
             .list("data", "BODY|@FILE", "the body; @FILE sends a file as it is, @- standard input", letter: "d"),
             .list("header", "N: V", "a field more", letter: "H"),
             .flag("include", "print the answer's head as well", letter: "i"),
-            .value("scheme", "NAME", "sign with this scheme, not the profile's"),
+            .value("scheme", "NAME", "sign with this scheme, not the profile's"), .formMD5Key,
             .flag("as-release", "speak for the app version alone, though somebody is signed in"),
+            .flag("require-session", "fail, and send nothing, where nobody is signed in"),
             .flag("dry-run", "print what would be sent, and send nothing"), .json,
         ] + Signing.scopeOptions,
         notes: """
@@ -24,7 +25,9 @@ extension Command {
 
             Where somebody is signed in (`countersign login`), the call is theirs: a token that ran out is renewed and the call sent
             again, once. Under message-signatures, what changes something bears an Idempotency-Key, so that a second copy is not done
-            twice. Where this machine's clock is refused, and the server's word is signed, it is corrected, and what may be sent again is.
+            twice. Where the session has ended, the call is the app version's alone, and a note says so;
+            --require-session sends nothing then. Where this machine's clock is refused, and the server's word is
+            signed, it is corrected, and what may be sent again is.
             """
     ) { (run) throws(Fault) in
         let name = ClientDesk.profileName(run)
@@ -33,6 +36,13 @@ extension Command {
         let (origin, _) = try Origin.split(profile.url)
         var draft = try draft(run, to: origin)
         let scheme = try run.schemeName(default: profile.scheme)
+        if run.arguments.has("require-session") {
+            guard !run.arguments.has("as-release"), scheme == .messageSignatures, profile.scheme == scheme else {
+                throw Fault(
+                    .usage,
+                    "--require-session: sessions sign with message-signatures, and --as-release is a call without one")
+            }
+        }
         if scheme == .messageSignatures, profile.scheme == scheme {
             let desk = try ClientDesk(run, name: name, folder: folder, profile, key)
             return try ClientRequest(run: run, desk: desk).send(draft)
@@ -40,6 +50,7 @@ extension Command {
         var credentials = Credentials(
             keyID: profile.keyID, key: key, platform: profile.platform, version: profile.version,
             timezoneOffset: profile.timezoneOffset)
+        credentials.formMD5Key = try run.formMD5Key() ?? profile.formMD5Key
         Signing.setScope(of: &credentials, run)
         try Signing.sign(&draft, scheme, credentials, at: run.now, nonce: Nonce.make(for: scheme))
         if run.arguments.has("dry-run") { return try show(draft, run) }

@@ -29,6 +29,7 @@ extension Command {
             .value("platform", "NAME", "form-md5: the app's platform"),
             .value("app-version", "V", "form-md5: the app's version"),
             .value("timezone", "+08:00", "form-md5: the zone of the clock it sends (default: UTC)"),
+            .formMD5Key,
             .json,
         ] + Signing.scopeOptions,
         notes: """
@@ -99,6 +100,7 @@ extension Command {
         var credentials = Credentials(
             keyID: keyID, key: key, platform: run.arguments.value("platform") ?? "",
             version: run.arguments.value("app-version") ?? "", timezoneOffset: try run.timezoneOffset())
+        credentials.formMD5Key = try run.formMD5Key() ?? .pair
         Signing.setScope(of: &credentials, run)
         if scheme == .formMD5, credentials.platform.isEmpty || credentials.version.isEmpty {
             throw Fault(

@@ -29,6 +29,7 @@ extension Command {
         var credentials = Credentials(
             keyID: desk.keyID, key: desk.key, platform: run.arguments.value("platform") ?? "",
             version: run.arguments.value("version") ?? "", timezoneOffset: desk.policy.timezoneOffset)
+        credentials.formMD5Key = desk.policy.formMD5Key
         Signing.setScope(of: &credentials, run)
         let components = try run.arguments.values("component").map(Signing.component)
         guard components.isEmpty || desk.scheme == .messageSignatures else {

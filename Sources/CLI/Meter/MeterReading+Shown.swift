@@ -93,14 +93,9 @@ extension MeterReading {
         counts.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
     }
 
-    /// `2026-11-21 12:40 UTC`.
-    private static func time(_ seconds: Int64) -> String {
-        "\(date(seconds)) \(CivilTime(seconds: seconds).description.dropFirst(11).prefix(5)) UTC"
-    }
+    private static func time(_ seconds: Int64) -> String { Moment.text(seconds) }
 
-    private static func date(_ seconds: Int64) -> String {
-        String(CivilTime(seconds: seconds).description.prefix(10))
-    }
+    private static func date(_ seconds: Int64) -> String { Moment.dayText(seconds) }
 }
 
 extension MeterReading.Line {

@@ -25,9 +25,10 @@ struct Desk {
         .value("scheme", "NAME", "the signature scheme (default: message-signatures)"),
         .value("key-id", "ID", "the key's id (needed)"),
         .secret, .secretFile, .algorithm,
-        .value("at", "UNIX_TIME", "the time to sign or judge by (default: now)"),
+        .value("at", "TIME", "the time to sign or judge by: \(Moment.expected) (default: now)"),
         .value("transport", "tls|plain", "how the request travels; it decides the default port (default: tls)"),
         .list("policy", "KEY=VALUE", "judge by this policy setting, as `app policy` spells it"),
+        .value("timezone", "+08:00", "form-md5: the zone of the clock it sends (default: the policy's)"),
         .json,
     ]
 
@@ -86,10 +87,7 @@ struct Desk {
 
     private static func time(_ run: Invocation) throws(Fault) -> Int64 {
         guard let text = run.arguments.value("at") else { return run.now }
-        guard let seconds = Moment.unixSeconds(text) else {
-            throw Fault(.usage, "--at `\(text)`: expected whole Unix seconds")
-        }
-        return seconds
+        return try Moment.given(text, as: "at", now: run.now)
     }
 
     private static func transport(_ run: Invocation) throws(Fault) -> Request.Transport {
@@ -108,6 +106,7 @@ struct Desk {
             let (key, value) = try PolicyKey.change(assignment)
             if let value { key.set(value, in: &policy) }
         }
+        if run.arguments.has("timezone") { policy.timezoneOffset = try run.timezoneOffset() }
         return policy
     }
 

@@ -1,28 +1,58 @@
 import CountersignWire
 
-/// A point in time as people give it.
+/// A point in time as people give it, and as they are told it.
 enum Moment {
-    /// Whole Unix seconds from `now`, a number of seconds, or RFC 3339; nil where the text is none of them.
+    /// What may be given, for help and for messages.
+    static let expected = "now, +7d (or s, m, h), 2026-11-29, 2026-11-29T12:00:00Z or Unix seconds"
+
+    /// Whole Unix seconds from `now`, a time from now on, a day (its first second, UTC), RFC 3339, or a
+    /// number of seconds; nil where the text is none of them.
     static func read(_ text: String, now: Int64) -> Int64? {
         if text == "now" { return now }
         if let seconds = unixSeconds(text) { return seconds }
-        return internetTime(text)
+        return later(text, than: now) ?? day(text) ?? internetTime(text)
+    }
+
+    /// What the option of that name says, in whole Unix seconds.
+    static func given(_ text: String, as option: String, now: Int64) throws(Fault) -> Int64 {
+        if let time = read(text, now: now) { return time }
+        throw Fault(.usage, "--\(option) `\(text)`: expected \(expected)")
+    }
+
+    /// `+90s`, `+5m`, `+12h`, `+7d`: up to the year 9999.
+    private static func later(_ text: String, than now: Int64) -> Int64? {
+        guard text.hasPrefix("+"), let unit = units[text.last ?? " "] else { return nil }
+        guard let count = unixSeconds(String(text.dropFirst().dropLast())) else { return nil }
+        let (seconds, tooMany) = count.multipliedReportingOverflow(by: unit)
+        let (time, tooLate) = now.addingReportingOverflow(seconds)
+        return tooMany || tooLate || time >= end ? nil : time
+    }
+
+    private static let units: [Character: Int64] = ["s": 1, "m": 60, "h": 3_600, "d": 86_400]
+    /// The first second of the year 10000.
+    private static let end: Int64 = 253_402_300_800
+
+    /// `2026-11-29`.
+    private static func day(_ text: String) -> Int64? {
+        text.utf8.count == 10 ? internetTime(text + "T00:00:00Z") : nil
     }
 
     /// Up to the year 9999.
     static func unixSeconds(_ text: String) -> Int64? {
         guard !text.isEmpty, text.utf8.allSatisfy(ASCII.isDigit), let seconds = Int64(text),
-            seconds < 253_402_300_800
+            seconds < end
         else { return nil }
         return seconds
     }
 
-    /// As people read it: `2027-01-31 12:00:00 UTC`.
+    /// As every command prints it, and takes it back: `2027-01-31T12:00:00Z`. Source: RFC 3339.
     static func text(_ seconds: Int64) -> String {
-        guard (0..<253_402_300_800).contains(seconds) else { return "\(seconds)" }
-        let text = CivilTime(seconds: seconds).description
-        return "\(text.prefix(10)) \(text.dropFirst(11)) UTC"
+        guard (0..<end).contains(seconds) else { return "\(seconds)" }
+        return "\(dayText(seconds))T\(CivilTime(seconds: seconds).description.dropFirst(11))Z"
     }
+
+    /// Its day: `2027-01-31`.
+    static func dayText(_ seconds: Int64) -> String { String(CivilTime(seconds: seconds).description.prefix(10)) }
 
     /// `2027-01-31T12:00:00Z`, or with an offset such as `+08:00` in the place of `Z`. Source: RFC 3339 §5.6, without
     /// fractions.

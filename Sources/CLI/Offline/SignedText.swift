@@ -36,9 +36,12 @@ struct SignedText {
     /// With the value of `private_key` as ours is shown: it is a secret, the right one or another.
     private func masked(_ desk: Desk) -> [UInt8] {
         let mark = Array("private_key=".utf8)
+        let secret = desk.key.secret.withExposedBytes { span in (0..<span.count).map { span[$0] } }
+        if desk.policy.formMD5Key == .appended, bytes.suffix(secret.count).elementsEqual(secret) {
+            return bytes.dropLast(secret.count) + Array("<secret>".utf8)
+        }
         guard let start = bytes.firstRange(of: mark)?.upperBound else { return bytes }
         let rest = Array(bytes[start...])
-        let secret = desk.key.secret.withExposedBytes { span in (0..<span.count).map { span[$0] } }
         if rest.starts(with: Array("<secret>".utf8)) { return bytes }
         let isOurs = rest.starts(with: secret)
         let after = isOurs ? rest.dropFirst(secret.count) : rest.drop { $0 != UInt8(ascii: "&") }

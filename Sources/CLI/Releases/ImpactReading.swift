@@ -74,7 +74,7 @@ extension ImpactReading {
             lines.append(Table.text(["DAY (UTC)", "ACCEPTED", "SENT AWAY"], rows))
         }
         lines.append("\(accepted) requests would be cut off, \(share)% of the app's \(appAccepted)")
-        lines.append(lastAccepted.map { "last let in at \(CivilTime(seconds: $0).description) UTC" } ?? "never let in")
+        lines.append(lastAccepted.map { "last let in at \(Moment.text($0))" } ?? "never let in")
         let unknown = unknownSessions == 0 ? "" : ", \(unknownSessions) of them in a version that is not known"
         lines.append(
             "\(sessions) live sessions were last signed in or renewed by it, of the app's \(platformSessions) on "
@@ -102,5 +102,5 @@ extension ImpactReading {
         ]
     }
 
-    private func date(_ day: Int64) -> String { String(CivilTime(seconds: day * 86_400).description.prefix(10)) }
+    private func date(_ day: Int64) -> String { Moment.dayText(day * 86_400) }
 }

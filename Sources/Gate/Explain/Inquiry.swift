@@ -224,6 +224,7 @@ extension Scheme {
     /// The claim of the signature that the policy chooses.
     func claim(in request: Request, by policy: Policy, _ workspace: inout Workspace) throws(Refusal) -> Claim? {
         workspace.publicURL = policy.publicURL.map { Array($0.utf8) }
+        workspace.formMD5Key = policy.formMD5Key
         guard let claim = try claim(in: request, &workspace) else { return nil }
         guard let label = try Allowance(policy, name).otherLabel(than: claim, in: request) else { return claim }
         return try self.claim(in: request, labelled: label, &workspace)

@@ -8,13 +8,16 @@ struct ParameterText {
     /// `k=v`, without form-md5's `private_key`.
     let parts: [[UInt8]]
     private let scheme: SchemeName
+    private let keyPlace: FormMD5.KeyPlace
 
     init(_ spelling: Spelling) {
         scheme = spelling.scheme
         if scheme == .formMD5 {
+            let form = FormText(spelling.text)
             lines = []
-            parts = FormText(spelling.text).parts
+            (parts, keyPlace) = (form.parts, form.keyPlace)
         } else {
+            keyPlace = .pair
             let bytes = spelling.text.bytes
             let start = bytes.lastIndex(of: .newline).map { $0 + 1 } ?? 0
             lines = Array(bytes[..<start])
@@ -23,7 +26,7 @@ struct ParameterText {
     }
 
     func text(of parts: [[UInt8]]) -> Text {
-        if scheme == .formMD5 { return FormText.text(of: parts) }
+        if scheme == .formMD5 { return FormText.text(of: parts, keyPlace: keyPlace) }
         return Text(bytes: lines + Array(parts.joined(separator: [.ampersand])))
     }
 
@@ -32,6 +35,9 @@ struct ParameterText {
         guard scheme == .formMD5 else { return [text(of: parts)] }
         let key = [UInt8]("private_key=")
         let joined = Array(parts.joined(separator: [.ampersand]))
+        if keyPlace == .appended {
+            return [Text(bytes: joined, secretAt: joined.count), Text(bytes: joined, secretAt: 0)]
+        }
         return [
             Text(bytes: joined + [.ampersand] + key, secretAt: joined.count + 1 + key.count),
             Text(bytes: key + [.ampersand] + joined, secretAt: key.count),

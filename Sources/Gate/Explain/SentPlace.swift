@@ -69,6 +69,10 @@ struct SentPlace: Sendable {
     func read(_ draft: Draft) -> [UInt8]? {
         switch kind {
         case .parameter(let name):
+            if let parts = SentPlace.multipart(draft, having: name) {
+                let part = parts.first { SentPlace.isNamed(name, part: $0, of: draft) }
+                return part.map { Array(draft.body[$0.content.range]) }
+            }
             let text = SentPlace.isInBody(draft) ? draft.body : draft.query ?? []
             return SentPlace.value(of: [UInt8](name), in: text.span).map { Escapes.decode($0, plus: .space) }
         case .field(let name): return draft.value(of: name)
@@ -83,6 +87,11 @@ struct SentPlace: Sendable {
         var changed = draft
         switch kind {
         case .parameter(let name):
+            let parts = SentPlace.multipart(draft, having: name) ?? []
+            if let part = parts.first(where: { SentPlace.isNamed(name, part: $0, of: draft) }) {
+                changed.body.replaceSubrange(part.content.range, with: text)
+                return changed
+            }
             var pairs = parameters(of: draft)
             for index in pairs.all.indices where pairs.all[index].name == [UInt8](name) {
                 pairs.all[index].value = Escapes.strict(text)
@@ -122,6 +131,20 @@ struct SentPlace: Sendable {
 
     private func parameters(of draft: Draft) -> Pairs {
         Pairs(SentPlace.isInBody(draft) ? draft.body : draft.query ?? [])
+    }
+
+    /// The parts of a multipart body, for form-md5's parameters: no other scheme has them there. Nil where there is no
+    /// such body, where it cannot be read, and where it is too large to be looked at.
+    private static func multipart(_ draft: Draft, having name: String) -> [Multipart.Part]? {
+        guard name == "sign" || name == "app_id", draft.mediaType == "multipart/form-data",
+            draft.body.count <= Budget.body, let type = draft.value(of: "content-type"),
+            let boundary = Multipart.Boundary(contentType: type.span)
+        else { return nil }
+        return try? Multipart.read(draft.body.span, between: boundary)
+    }
+
+    private static func isNamed(_ name: String, part: Multipart.Part, of draft: Draft) -> Bool {
+        part.kind == .field && draft.body[part.name.range].elementsEqual(name.utf8)
     }
 
     /// A compressed body has no parameters before it is inflated.

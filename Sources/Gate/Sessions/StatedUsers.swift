@@ -11,14 +11,17 @@ struct StatedUsers {
 
     init(in request: Request, _ scheme: SchemeName) throws(Refusal) {
         let isForm = request.hasFormType && (!request.body.isEmpty || !request.isBodyWhole)
+        // Of the other schemes' requests a multipart body is not read.
+        let isMultipart = scheme == .formMD5 && request.hasMultipartType && !request.body.isEmpty
         if isForm, !request.isBodyWhole { throw Refusal(.tooLarge, "a form is too large to look for userId in") }
         if let query = request.query {
             // Beside a form of form-md5 nothing signs the query, and some backends prefer its parameters.
             try read(
                 request.head.span.extracting(query.range),
-                scheme == .formMD5 ? (isForm ? .besideSigned : .signed) : .general)
+                scheme == .formMD5 ? (isForm || isMultipart ? .besideSigned : .signed) : .general)
         }
         if isForm { try read(request.body.span, scheme == .formMD5 ? .signed : .general) }
+        if isMultipart { try readMultipart(request) }
         if scheme == .authV4 { try readJSON(request.body.span) }
     }
 
@@ -91,6 +94,21 @@ struct StatedUsers {
             guard Percent.byte(in: raw, at: index + 1) != nil else {
                 throw Refusal(.malformed, "the query, which nothing signs, has a bare % in a name")
             }
+        }
+    }
+
+    // MARK: Multipart
+
+    /// The fields, which the scheme has read as parameters; a file may have neither name.
+    private mutating func readMultipart(_ request: Request) throws(Refusal) {
+        let body = request.body.span
+        guard let boundary = Multipart.Boundary(in: request), let parts = try? Multipart.read(body, between: boundary)
+        else { throw Refusal(.malformed, "the multipart body cannot be read") }
+        for part in parts {
+            let (user, token) = StatedUsers.readings(of: body.extracting(part.name.range), asTokenToo: true)
+            if user == .other, token == .other { continue }
+            guard part.kind == .field, user != .mistakable, token != .mistakable else { throw StatedUsers.mistakable }
+            if user == .exact { note(body.extracting(part.content.range).withUnsafeBufferPointer { Array($0) }) }
         }
     }
 

@@ -67,10 +67,10 @@ package struct MatrixPage {
         "<div class=\"\(look)\"><dt>\(meaning)</dt><dd>\(figure)</dd></div>"
     }
 
-    /// `2026-05-01, 12:30 UTC`
+    /// `2026-05-01T12:30:00Z`, as every command prints times.
     private var when: String {
         let text = CivilTime(seconds: report.began).description
-        return "\(text.prefix(10)), \(text.dropFirst(11).prefix(5)) UTC"
+        return "\(text.prefix(10))T\(text.dropFirst(11))Z"
     }
 
     private var legend: Markup {

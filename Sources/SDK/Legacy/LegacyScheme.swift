@@ -13,15 +13,17 @@ public struct LegacyScheme: Sendable {
     /// Not at all: for servers where the token is everything.
     public static let unsigned = LegacyScheme(signing: .none, tokens: .authorizationField)
 
-    /// Form parameters under an MD5: L1. Signs GET and HEAD by their query, POST by its form body, and nothing else.
+    /// Form parameters under an MD5: L1. Signs GET and HEAD by their query, POST by its form body or the
+    /// fields of its multipart body (the files in it are not signed), and nothing else.
     /// - Parameters:
     ///   - appID: `app_id`: 1 to 64 visible ASCII characters.
     ///   - privateKey: `private_key`, as text.
     ///   - platform: `plat`: `ios`, `android`…
     ///   - version: `ver`: the app's.
     ///   - zone: seconds east of UTC of the wall clock that is sent.
+    ///   - key: where the private key stands before the MD5 is made; the server's team knows.
     public static func formMD5(
-        appID: String, privateKey: String, platform: String, version: String, zone: Int = 0
+        appID: String, privateKey: String, platform: String, version: String, zone: Int = 0, key: FormMD5Key = .pair
     ) throws(ClientError) -> LegacyScheme {
         var credentials = try credentials("form-md5: app id", appID, privateKey)
         guard !platform.isEmpty, !version.isEmpty else {
@@ -31,7 +33,16 @@ public struct LegacyScheme: Sendable {
             throw .misuse("form-md5: zone: expected seconds east of UTC, 18 hours at most")
         }
         (credentials.platform, credentials.version, credentials.timezoneOffset) = (platform, version, zone)
+        credentials.formMD5Key = key == .pair ? .pair : .appended
         return LegacyScheme(signing: .scheme(FormMD5(), credentials), tokens: .formParameters)
+    }
+
+    /// Where form-md5's private key stands in the text whose MD5 is the signature.
+    public enum FormMD5Key: Sendable {
+        /// Among the parameters, as `private_key=KEY`, sorted by its name.
+        case pair
+        /// Behind the last parameter, with nothing between.
+        case appended
     }
 
     /// HMAC-SHA256 over the parameters of query or form, with a timestamp that is signed: L2. Any other body goes with its MD5.

@@ -2,8 +2,17 @@ import CountersignWire
 
 /// Form parameters under one MD5, a key for each platform and version. Source: docs/protocol.md, form-md5.
 ///
-/// The parameters are those of a form body where the request is a POST with one, otherwise those of the query.
+/// The parameters are those of a form body where the request is a POST with one, the fields of a multipart
+/// body where it is a POST with one of those, otherwise those of the query.
 package struct FormMD5: Scheme {
+    /// Where the private key stands in the string to sign: teams write it in one of two ways.
+    package enum KeyPlace: String, Sendable, CaseIterable {
+        /// Among the parameters, by its name: `a=1&private_key=KEY&z=2`.
+        case pair
+        /// Behind the last parameter, with nothing between: `a=1&z=2KEY`.
+        case appended
+    }
+
     package init() {}
 
     package var name: SchemeName { .formMD5 }
@@ -16,6 +25,7 @@ package struct FormMD5: Scheme {
             weaknesses: [
                 "values are not escaped: a=\"1&b=2\" signs like a=1, b=2",
                 "the query of a POST is not signed",
+                "of a multipart body the files are not signed, nor which order the parts have",
                 "MD5 over a text with the secret inside is not a MAC",
             ])
     }
@@ -23,19 +33,24 @@ package struct FormMD5: Scheme {
     package func trace(in request: Request, names: ParameterNames) -> Trace {
         guard let place = place(of: request) else { return .absent }
         if place == .body, names.isFormUnread { return .outOfReach }
+        if place == .multipart, names.isMultipartUnread { return .outOfReach }
         return place.names(among: names).areMD5Signed ? .present : .absent
     }
 
     package func claim(
         in request: Request, names: ParameterNames, _ workspace: inout Workspace
     ) throws(Refusal) -> Claim? {
-        guard let place = place(of: request), request.isBodyWhole || place != .body,
+        guard let place = place(of: request), request.isBodyWhole || !place.isInBody,
             place.names(among: names).areMD5Signed
         else { return nil }
-        let text = text(at: place, of: request)
-        try FormParameters.scan(text, into: &workspace.parameters)
+        var files: [UInt8] = []
+        if place == .multipart {
+            files = try MultipartParameters.read(request, into: &workspace)
+        } else {
+            try FormParameters.scan(text(at: place, of: request), into: &workspace.parameters)
+        }
         switch place {
-        case .body:
+        case .body, .multipart:
             guard names.query.areWithoutMD5 else {
                 throw Refusal(.malformed, "signed parameters in the body, and more of their names in the query")
             }
@@ -44,20 +59,24 @@ package struct FormMD5: Scheme {
                 throw Refusal(.malformed, "a body beside signed parameters in the query: nothing signs it")
             }
         }
-        try FormParameters.decode(text, &workspace)
+        if place != .multipart { try FormParameters.decode(text(at: place, of: request), &workspace) }
         try FormParameters.sortUnique(&workspace, of: "form parameters")
-        return try FormMD5Claim.read(workspace)
+        let claim = try FormMD5Claim.read(workspace)
+        claim.unsignedParts = files
+        return claim
     }
 
-    /// All parameters but `sign`, and `private_key` where it belongs among them. Names are sorted by bytes; nothing is
-    /// escaped.
+    /// All parameters but `sign`, sorted by the bytes of their names; nothing is escaped. The private key
+    /// stands among them as `private_key`, or behind the last of them, as the app's policy says.
     package func spell(_ claim: Claim, _ request: Request, _ workspace: inout Workspace) throws(Refusal) {
         var text = workspace.text.takeBytes()
         var secretOffset = -1
         for parameter in workspace.parameters {
             let name = workspace.decoded.span.extracting(parameter.name.range)
             if name.matches("sign") { continue }
-            if secretOffset < 0, FormMD5.isPrivateKey(before: parameter, workspace.decoded.span) {
+            if secretOffset < 0, workspace.formMD5Key == .pair,
+                FormMD5.isPrivateKey(before: parameter, workspace.decoded.span)
+            {
                 secretOffset = appendPrivateKey(to: &text)
             }
             if !text.isEmpty { text.append(UInt8(ascii: "&")) }
@@ -65,7 +84,10 @@ package struct FormMD5: Scheme {
             text.append(UInt8(ascii: "="))
             text.append(workspace.decoded.span.extracting(parameter.value.range))
         }
-        if secretOffset < 0 { secretOffset = appendPrivateKey(to: &text) }
+        switch workspace.formMD5Key {
+        case .pair: if secretOffset < 0 { secretOffset = appendPrivateKey(to: &text) }
+        case .appended: secretOffset = text.count
+        }
         workspace.text.put(back: &text, secretAt: secretOffset)
     }
 
@@ -79,18 +101,23 @@ package struct FormMD5: Scheme {
 
     private enum Place: Equatable {
         case body
+        case multipart
         case query(Slice)
+
+        var isInBody: Bool { if case .query = self { false } else { true } }
 
         func names(among names: ParameterNames) -> SignatureNames {
             switch self {
-            case .body: names.body
+            case .body, .multipart: names.body
             case .query: names.query
             }
         }
     }
 
     private func place(of request: Request) -> Place? {
-        if request.matches(request.method, "POST") { return request.hasFormType ? .body : nil }
+        if request.matches(request.method, "POST") {
+            return request.hasFormType ? .body : request.hasMultipartType ? .multipart : nil
+        }
         guard request.matches(request.method, "GET") || request.matches(request.method, "HEAD") else { return nil }
         return request.query.map(Place.query)
     }
@@ -98,7 +125,7 @@ package struct FormMD5: Scheme {
     @_lifetime(borrow request)
     private func text(at place: Place, of request: borrowing Request) -> Span<UInt8> {
         switch place {
-        case .body: request.body.span
+        case .body, .multipart: request.body.span
         case .query(let slice): request.head.span.extracting(slice.range)
         }
     }

@@ -47,7 +47,7 @@ extension Gateway {
         event.caller = caller
         tally.accept(caller.release, under: caller.edition)
         let lines = try identity.lines(
-            for: caller, sending: original, over: exchange, event: event.id, at: clock.now)
+            for: caller, sending: original, leaving: [], over: exchange, event: event.id, at: clock.now)
         return Gateway.allowed(lines, checked: Gateway.checked(original, caller.body))
     }
 

@@ -54,7 +54,7 @@ import Testing
                 "<td class=\"error\"><a href=\"#md5+gateway/tamper\" aria-label=\"md5+gateway, tamper: not staged\">!</a></td>"
             ))
         #expect(page.contains("<dt>attacks carried out</dt><dd>10</dd>"))
-        #expect(page.contains("on 2026-05-01, 12:30 UTC"))
+        #expect(page.contains("on 2026-05-01T12:30:00Z"))
         #expect(page.contains("the server did not start"))
     }
 

@@ -53,12 +53,31 @@ extension Mistake {
             mend: "spell the signature base as RFC 9421 §2.5 has it; a library for draft-cavage signatures does not",
             of: [.messageSignatures], .text { spelling in unquoted(spelling) + cavage(spelling) }),
         Mistake(
+            "key-place", "the private key was put behind the parameters, and the policy wants it among them",
+            mend:
+                "set the policy form-md5-key=appended for the app or this release, or sign private_key as a parameter",
+            of: [.formMD5],
+            .text { spelling in
+                let form = FormText(spelling.text)
+                return form.keyPlace == .pair ? [FormText.text(of: form.parts, keyPlace: .appended)] : []
+            }),
+        Mistake(
+            "key-place", "the private key was signed as a parameter, and the policy wants it behind them",
+            mend:
+                "set the policy form-md5-key=pair for the app or this release, or put the key behind the last parameter",
+            of: [.formMD5],
+            .text { spelling in
+                let form = FormText(spelling.text)
+                return form.keyPlace == .appended ? [FormText.text(of: form.parts, keyPlace: .pair)] : []
+            }),
+        Mistake(
             "old-string-to-sign", "the parameters were joined in an older way, without private_key=, or with key=",
-            mend: "add private_key as a parameter like the others, sorted among them by name", of: [.formMD5],
+            mend: "write the private key where the policy form-md5-key says, and as docs/protocol.md spells it",
+            of: [.formMD5],
             .text { spelling in
                 let parts = FormText(spelling.text).parts
                 let joined = [UInt8](parts.joined(separator: [.ampersand]))
-                let keyed = ["", "&", "&key=", "&secret="].map { mark in
+                let keyed = ["&", "&key=", "&secret="].map { mark in
                     Text(bytes: joined + [UInt8](mark), secretAt: joined.count + mark.utf8.count)
                 }
                 let run = Array(parts.map { $0.filter { $0 != .equals } }.joined())
@@ -104,20 +123,32 @@ extension Mistake {
 struct FormText {
     /// `k=v`, without `private_key`.
     let parts: [[UInt8]]
+    let keyPlace: FormMD5.KeyPlace
 
     init(_ text: Text) {
         let key = [UInt8]("private_key=")
-        let before = Array(text.bytes[..<(text.secretAt - min(key.count, text.secretAt))])
-        let after = Array(text.bytes[text.secretAt...])
+        let head = text.bytes[..<text.secretAt]
+        // A value may end so, too; then the guess costs an explanation, and nothing else.
+        keyPlace = head.elementsEqual(key) || head.ends(with: [.ampersand] + key) ? .pair : .appended
+        let before = keyPlace == .pair ? head.dropLast(key.count) : head
+        let after = text.bytes[text.secretAt...]
         parts = [before, after].flatMap { side in side.split(separator: .ampersand).map { Array($0) } }
     }
 
-    /// With `private_key` in its place by the bytes of the names.
-    static func text(of parts: [[UInt8]]) -> Text {
+    /// With the secret in that place: `private_key` by the bytes of the names.
+    static func text(of parts: [[UInt8]], keyPlace: FormMD5.KeyPlace) -> Text {
+        if keyPlace == .appended {
+            let joined = [UInt8](parts.joined(separator: [.ampersand]))
+            return Text(bytes: joined, secretAt: joined.count)
+        }
         let key = [UInt8]("private_key=")
         let place = parts.firstIndex { key.lexicographicallyPrecedes($0) } ?? parts.count
         let before = Array((parts[..<place] + [key]).joined(separator: [.ampersand]))
         let after = parts[place...].flatMap { [.ampersand] + $0 }
         return Text(bytes: before + after, secretAt: before.count)
     }
+}
+
+extension Array<UInt8>.SubSequence {
+    fileprivate func ends(with suffix: [UInt8]) -> Bool { self.suffix(suffix.count).elementsEqual(suffix) }
 }

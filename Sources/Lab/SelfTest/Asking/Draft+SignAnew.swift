@@ -20,16 +20,26 @@ extension Draft {
     }
 
     /// A form of form-md5, without one of its parameters. Source: docs/protocol.md, "form-md5".
-    mutating func signAnew(_ key: SigningKey, without name: String) throws(Fault) {
+    mutating func signAnew(_ credentials: Credentials, without name: String) throws(Fault) {
         let form = String(decoding: body, as: UTF8.self).split(separator: "&")
         let kept = form.filter { !$0.hasPrefix("\(name)=") && !$0.hasPrefix("sign=") }
         guard kept.count == form.count - 2 else { throw Fault(.failed, "cannot be staged: no \(name) in the form") }
+        if credentials.formMD5Key == .appended {
+            let text = Array(kept.sorted().joined(separator: "&").utf8)
+            return sign(kept, as: credentials, over: StringToSign(text, secretAt: text.count))
+        }
         // None of ours has a character that would have to be decoded first, or sorts behind `private_key` by more than its name.
         let before = kept.filter { $0 < "private_key" }.sorted() + ["private_key="]
         let after = kept.filter { $0 > "private_key" }.sorted()
         let text = before.joined(separator: "&")
         let whole = text + after.map { "&\($0)" }.joined()
-        let mac = key.mac(.md5OverSecret, of: StringToSign(Array(whole.utf8), secretAt: text.utf8.count))
-        body = Array((kept.joined(separator: "&") + "&sign=\(Hex.encode(mac.span))").utf8)
+        sign(kept, as: credentials, over: StringToSign(Array(whole.utf8), secretAt: text.utf8.count))
+    }
+
+    private mutating func sign(
+        _ form: [Substring], as credentials: Credentials, over text: borrowing StringToSign
+    ) {
+        let mac = credentials.key.mac(.md5OverSecret, of: text)
+        body = Array((form.joined(separator: "&") + "&sign=\(Hex.encode(mac.span))").utf8)
     }
 }

@@ -66,7 +66,7 @@ extension Check {
             try draft.signAnew(inquiry.subject)
         case .formMD5:
             draft = try inquiry.signed(.withBody)
-            try draft.signAnew(inquiry.subject.credentials.key, without: "rand")
+            try draft.signAnew(inquiry.subject.credentials, without: "rand")
         case .sigV4, .authV1, .authV2, .authV4, .token:
             return .notApplicable("the scheme has no nonce; what stands for it is the signature, or nothing")
         }
