@@ -31,6 +31,7 @@ final class Gateway: Handler, @unchecked Sendable {
     private var events: EventGenerator
     private var logClock = LogClock()
     private var line: [UInt8] = []
+    private var legacyScreen: LegacyScreen?
 
     init(
         gate: Gate, signing: AnswerSigning, backend: Backend, identity: Identity, once: Once, routes: RouteTable,
@@ -96,7 +97,7 @@ final class Gateway: Handler, @unchecked Sendable {
         _ exchange: any Exchange, _ request: inout Request, _ judgement: Judgement, _ event: inout RequestEvent
     ) async throws(Refusal) {
         try announceBody(of: exchange, &request)
-        if let legacy = routes.legacy, try legacy.mayBeCalled(by: request) {
+        if let legacy = routes.legacy, try legacy.mayBeCalled(by: request, keeping: &legacyScreen) {
             if request.announcesBody(upTo: LegacyRoutes.mostBodyBytes) {
                 try gate.checkAuthority(of: request)
                 try await readBody(of: exchange, atMost: LegacyRoutes.mostBodyBytes, into: &request)
@@ -161,7 +162,8 @@ final class Gateway: Handler, @unchecked Sendable {
         var caller: Caller?
         do throws(Refusal) {
             if found.isSigned {
-                let judged = try await admit(exchange, &request, judgement, for: .login, as: .reads)
+                let effect = found.call.effect
+                let judged = try await admit(exchange, &request, judgement, for: .login, as: effect)
                 event.caller = judged
                 tally.accept(judged.release, under: judged.edition)
                 caller = judged
