@@ -50,10 +50,12 @@ package struct App: Sendable, Equatable {
 
     private func policy(over own: [String: String]) throws(Fault) -> Policy {
         var policy = Policy()
-        for (name, setting) in settings where own[name] == nil {
+        for (name, setting) in settings where own[name] == nil && !RefusalTextSetting.isOne(name) {
             if case .text(let text) = setting { try apply(name, text, to: &policy) }
         }
-        for (name, text) in own { try apply(name, text, to: &policy) }
+        for (name, text) in own where !RefusalTextSetting.isOne(name) {
+            try apply(name, text, to: &policy)
+        }
         return policy
     }
 

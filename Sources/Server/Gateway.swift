@@ -180,7 +180,8 @@ final class Gateway: Handler, @unchecked Sendable {
             guard !found.isSigned else { throw error }
             event.refusal = error
             tally.refuse(error.code, named: nil)
-            await exchange.respond(RefusalAnswer.unsignedLegacy(error, event.id))
+            let text = text(for: error, answering: request, of: found.app.name.description)
+            await exchange.respond(RefusalAnswer.unsignedLegacy(error, text: text, event: event.id))
         }
     }
 
@@ -315,11 +316,30 @@ final class Gateway: Handler, @unchecked Sendable {
         }
         let disclosure = isRequest ? await disclosure(of: refusal, to: exchange, after: judgement) : .code
         let plain = RefusalAnswer.make(
-            refusal, dialect: judgement.dialect, disclosure, event: event.id, now: clock.now
+            refusal, dialect: judgement.dialect, disclosure,
+            text: text(for: refusal, answering: request, after: judgement),
+            event: event.id, now: clock.now
         ).telling(event.caller)
         guard judgement.isOfMessageSignatures else { return await exchange.respond(plain) }
         let answer = AnswerSigning.asking(plain, for: refusal, of: request, judgement, event.id)
         await exchange.respond(signed(answer, to: exchange, judgement))
+    }
+
+    /// The words of the app that the request names, rightly or not: they are in every copy of it.
+    private func text(
+        for refusal: Refusal, answering request: Request, after judgement: Judgement
+    ) -> RefusalText? {
+        guard let app = judgement.release?.app ?? judgement.session?.app else { return nil }
+        return text(for: refusal, answering: request, of: app, release: judgement.release?.id)
+    }
+
+    private func text(
+        for refusal: Refusal, answering request: Request, of app: String, release: KeyID? = nil
+    ) -> RefusalText? {
+        routes.texts?.text(for: refusal.code, of: app, release: release) {
+            guard let field = request.value(of: "accept-language") else { return AcceptedLanguages() }
+            return AcceptedLanguages(request.head.span.extracting(field.range))
+        }
     }
 
     /// What the caller is told beyond the code. Explanations are made on the loop, for anybody who names the
