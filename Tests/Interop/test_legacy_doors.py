@@ -218,10 +218,10 @@ class TestLogout:
 
     def test_nobody_s_token_is_answered_alike_and_ends_nothing(self, place, session):
         made_up = base64.urlsafe_b64encode(secrets.token_bytes(32)).decode().rstrip("=")
-        half = session["tok"][:24] + made_up[:21]
+        # The session's id, which the backend is told, and the half of a login token that says which session it is.
+        half, handle = session["tok"][:24] + made_up[-21:], session["loginTok"][:24] + made_up[-21:]
         for values in ({"tok": "b_" + made_up}, {"loginTok": "l_" + made_up}, {"tok": "x"}, {"tok": half},
-                       {"loginTok": session["tok"]},
-                       {"tok": session["loginTok"]}, {"loginTok": session["loginTok"][:24] + made_up[:21]}):
+                       {"loginTok": handle}, {"loginTok": session["tok"]}, {"tok": session["loginTok"]}):
             assert place.post("/user/logout", **values) == {"result": 1}
         assert not self.is_over(place, session)
 
