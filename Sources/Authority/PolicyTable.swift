@@ -162,9 +162,9 @@ extension PolicyKey {
         PolicyKey(
             name: "legacy-names", value: "NAME:PARAMETER,…",
             meaning:
-                "what old clients call account, password, new-password, token, login-token and user, where "
-                + "it is not username, password, newPassword, token, loginToken and userId",
-            fallback: "those",
+                "what the parameters of old clients, and the members of our answers to them, are called: account, "
+                + "password, new-password, token, login-token, user",
+            fallback: "username, password, newPassword, token, loginToken, userId",
             expected:
                 "such as account:phoneNo,password:pwd: names account, password, new-password, token, "
                 + "login-token and user, each once, for different parameters of letters, digits, `_` and `-`",
