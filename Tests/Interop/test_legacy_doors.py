@@ -119,7 +119,7 @@ class TestLogin:
         b'{"phoneNo":"a"}', b'{"phoneNo":"a","pwd":true}', b'{"phoneNo":"a","pwd":null}',
         b'{"phoneNo":"a\\u0000","pwd":"c"}',
         b"{" + b",".join(b'"n%d":1' % n for n in range(65)) + b"}", b'{"phoneNo":"\xff","pwd":"c"}',
-        b"{" * 5000, b"",
+        b"{" * 5000, b"", b'{"phoneNo":"a","pwd":"b","x":"' + b"y" * 8192 + b'"}',
     ])
     def test_json_that_is_no_flat_object(self, place, body):
         answer = post_json(place, "/user/login", body)

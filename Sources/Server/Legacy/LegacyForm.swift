@@ -61,7 +61,7 @@ struct LegacyForm {
     /// Strings as they read, numbers as they are written.
     private static func read(json text: [UInt8]) throws(Refusal) -> [Parameter] {
         var bounds = JSONReader.Bounds()
-        (bounds.bytes, bounds.depth) = (LegacyRoutes.mostBodyBytes, 1)
+        (bounds.bytes, bounds.depth) = (mostJSONBytes, 1)
         let document: JSONDocument
         do throws(MalformedJSON) {
             document = try JSONReader.read(text, bounds: bounds)
@@ -84,6 +84,8 @@ struct LegacyForm {
     }
 
     private static let most = 64
+    /// Of a JSON object every member is read before any is asked for, and strangers send it.
+    private static let mostJSONBytes = 8 << 10
 
     /// The one value of that name.
     func value(_ name: String) throws(Refusal) -> [UInt8] {
