@@ -103,3 +103,16 @@ private func decoded(
         }
     }
 }
+
+/// Languages are few, each once in its one form, and a look-up ends.
+@Sendable func fuzzLanguages(_ bytes: Span<UInt8>) {
+    let accepted = AcceptedLanguages(bytes)
+    precondition(accepted.tags.count <= 16)
+    for tag in accepted.tags { precondition(LanguageTag(tag.description) == tag) }
+    var asked = 0
+    _ = accepted.find { _ -> Bool? in
+        asked += 1
+        return nil
+    }
+    precondition(asked <= 16 * LanguageTag.longest + 1)
+}

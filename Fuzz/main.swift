@@ -14,7 +14,7 @@ let targets: [String: @Sendable (Span<UInt8>) -> Void] = [
     "hosts": fuzzHosts, "manifest": fuzzManifest, "certificate": fuzzCertificate,
     "answer-head": fuzzAnswerHead,
     "vault": fuzzVault, "remembered": fuzzRemembered,
-    "path": fuzzPath, "names": fuzzSignatureNames, "multipart": fuzzMultipart,
+    "path": fuzzPath, "names": fuzzSignatureNames, "multipart": fuzzMultipart, "languages": fuzzLanguages,
     "planted": fuzzPlanted,
 ]
 

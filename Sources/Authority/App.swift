@@ -51,10 +51,13 @@ package struct App: Sendable, Equatable {
     private func policy(over own: [String: String]) throws(Fault) -> Policy {
         var policy = Policy()
         policy.routes = try routes()
-        for (name, setting) in settings where own[name] == nil && name != App.routesSetting {
+        for (name, setting) in settings
+        where own[name] == nil && name != App.routesSetting && !RefusalTextSetting.isOne(name) {
             if case .text(let text) = setting { try apply(name, text, to: &policy) }
         }
-        for (name, text) in own { try apply(name, text, to: &policy) }
+        for (name, text) in own where !RefusalTextSetting.isOne(name) {
+            try apply(name, text, to: &policy)
+        }
         return policy
     }
 

@@ -20,6 +20,7 @@ package final class LiveKeys: KeySource, @unchecked Sendable {
         var signedForms: SignedForms
         /// Whose unsigned requests are.
         var hosted: LegacyHosts<HostedApp>
+        var texts: RefusalTextTable
         var generation: UInt64
         var revision: Int64
     }
@@ -87,6 +88,20 @@ package final class LiveKeys: KeySource, @unchecked Sendable {
         return ends
     }
 
+    /// The app's own words for a refusal, or the release's, in a language that the client asks for; nil where
+    /// there are none. Where the store cannot be read after a change it is what was known before: words
+    /// decide nothing.
+    package func text(
+        for code: Refusal.Code, of app: String, release: KeyID?, in languages: () -> AcceptedLanguages
+    ) -> RefusalText? {
+        let generation = deployment.generation.current
+        if lock.read({ snapshot.generation != generation }) {
+            try? reload { $0.generation != self.deployment.generation.current }
+        }
+        let texts = lock.read { snapshot.texts }
+        return texts.isEmpty ? nil : texts.find(code, of: app, release: release, in: languages())
+    }
+
     package var apps: [AppName] { lock.read { Array(snapshot.policies.keys) } }
 
     nonisolated(nonsending) package func siblings(of release: ReleaseKey) async throws(Fault) -> [ReleaseKey] {
@@ -144,12 +159,14 @@ package final class LiveKeys: KeySource, @unchecked Sendable {
         var longestWindow = 0
         var longestLifetime = 0
         var signedForms = SignedForms()
+        var texts = RefusalTextTable()
         for app in stored.apps {
             let policy = try app.policy()
             apps[app.name] = (app, policy)
             longestWindow = max(longestWindow, policy.longestWindow)
             longestLifetime = max(longestLifetime, policy.longestLifetime)
             signedForms.add(policy)
+            texts.add(app)
         }
         var keys: [KeyID: ReleaseKey] = [:]
         keys.reserveCapacity(stored.releases.count)
@@ -157,6 +174,7 @@ package final class LiveKeys: KeySource, @unchecked Sendable {
             guard let owner = apps[release.app] else {
                 throw Fault(.failed, "release \(release.id): its app \(release.app) is not in the store")
             }
+            texts.add(release)
             let policy = release.settings.isEmpty ? owner.policy : try owner.app.policy(for: release)
             longestWindow = max(longestWindow, policy.longestWindow)
             longestLifetime = max(longestLifetime, policy.longestLifetime)
@@ -176,8 +194,8 @@ package final class LiveKeys: KeySource, @unchecked Sendable {
         }
         return Snapshot(
             keys: keys, policies: apps.mapValues(\.policy), longestWindow: longestWindow,
-            longestLifetime: longestLifetime, signedForms: signedForms, hosted: hosted, generation: generation,
-            revision: stored.revision)
+            longestLifetime: longestLifetime, signedForms: signedForms, hosted: hosted, texts: texts,
+            generation: generation, revision: stored.revision)
     }
 }
 

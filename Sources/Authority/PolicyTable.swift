@@ -88,9 +88,10 @@ extension PolicyKey {
         PolicyKey(
             name: "legacy-renewal", value: "on | off",
             meaning:
-                "whether old clients renew their tokens at /login/token.php: one that ran out is -101 to those that do, -100 "
-                + "to those that do not",
-            fallback: "on", expected: "on or off", visibility: .shown, apply: onOff { $0.legacyRenewal = $1 }),
+                "whether old clients renew their tokens with their login token: one that ran out is -101 to "
+                + "those that do, -100 to those that do not",
+            fallback: "off", expected: "on or off", visibility: .shown,
+            apply: onOff { $0.legacyRenewal = $1 }),
     ]
 
     /// What accounts and sessions go by.
@@ -189,6 +190,36 @@ extension PolicyKey {
             meaning: "the same of its platform, where versions of several platforms have one name",
             fallback: "none: the platform of the login", expected: "up to 8 places such as form:plat,header:x-platform",
             visibility: .shown, apply: places(of: statedKinds) { $0.platformPlaces = $1 }),
+        PolicyKey(
+            name: "legacy-paths", value: "DOOR:/PATH,…",
+            meaning:
+                "where old clients sign in, sign out, renew tokens, sign up and change passwords: login, "
+                + "logout, token, signup, password; a GET or POST of exactly that path",
+            fallback: "login at /login/login.php and /login/loginhmac.php, token at /login/token.php",
+            expected:
+                "such as login:/user/login,signup:/user/register: doors login, logout, token, signup and "
+                + "password at paths of up to 128 visible characters with one reading, each path once",
+            visibility: .shown, apply: applyLegacyPaths),
+        PolicyKey(
+            name: "legacy-names", value: "NAME:PARAMETER,…",
+            meaning:
+                "what the parameters of old clients, and the members of our answers to them, are called: account, "
+                + "password, new-password, token, login-token, user",
+            fallback: "username, password, newPassword, token, loginToken, userId",
+            expected:
+                "such as account:phoneNo,password:pwd: names account, password, new-password, token, "
+                + "login-token and user, each once, for different parameters of letters, digits, `_` and `-`",
+            visibility: .shown, apply: applyLegacyNames),
+        PolicyKey(
+            name: "legacy-rung", value: "RUNG",
+            meaning:
+                "the rung of accounts that old clients make (registration=open, and a signup path): what "
+                + "they send is kept as this rung keeps it",
+            fallback: "plain-get for a GET, plain-post for a POST",
+            expected:
+                "plain-get, plain-post, base64, md5, md5-salt or hmac-md5; hmac-md5-time sends another value "
+                + "each minute, and none that could be kept",
+            visibility: .shown, apply: applyLegacyRung),
         PolicyKey(
             name: "legacy-salt", value: "TEXT",
             meaning: "the salt of the md5-salt rung; kept sealed",

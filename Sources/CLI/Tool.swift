@@ -14,8 +14,9 @@ enum ExitStatus: Int32, Sendable {
 /// The program: finds the command, runs it, and turns a ``Fault`` into one line and an exit status.
 enum Tool {
     static let commands: [Command] = [
-        .serve, .restart, .appAdd, .appList, .appPolicy, .releaseAdd, .releaseList, .releasePolicy, .releaseRotate,
-        .releaseRetire, .releaseImpact, .routeSet, .routeList, .routeRemove, .routeTest,
+        .serve, .restart, .appAdd, .appList, .appPolicy, .appMessages,
+        .releaseAdd, .releaseList, .releasePolicy, .releaseRotate, .releaseRetire, .releaseImpact,
+        .routeSet, .routeList, .routeRemove, .routeTest,
         .accountAdd, .accountList, .accountLock, .accountUnlock, .accountRemove, .accountReset, .accountImport,
         .sessionList, .sessionRevoke,
         .meter, .replayStatus, .replayConfirmClock, .auditList, .auditVerify, .assertionKeys, .assertionRotate,

@@ -52,7 +52,8 @@ package struct Freshness: Sendable {
             }
         }
         if let expires, expires <= now {
-            throw Refusal(.stale, "expired at \(expires), it is \(now)")
+            let (end, here) = (CivilTime.internetText(expires), CivilTime.internetText(now))
+            throw Refusal(.stale, "expired at \(end), it is \(here)")
         }
         return created
     }
@@ -71,7 +72,8 @@ package struct Freshness: Sendable {
         let (distance, overflow) = now.subtractingReportingOverflow(created)
         if overflow { return "created \(created) is out of all bounds" }
         let side = distance > 0 ? "ago" : "ahead"
-        return "created \(created) is \(distance.magnitude) s \(side); the window is \(window) s either side of \(now)"
+        return "created \(CivilTime.internetText(created)) is \(distance.magnitude) s \(side); "
+            + "the window is \(window) s either side of \(CivilTime.internetText(now))"
     }
 }
 

@@ -49,7 +49,14 @@ package struct Policy: Sendable, Equatable {
     /// Whose the tokens of old clients are.
     package var legacySession = LegacySession.upstream
     /// Whether old clients renew their tokens, and so understand that one has run out.
-    package var legacyRenewal = Permission.allowed
+    package var legacyRenewal = Permission.refused
+    /// Where its old clients sign in, renew and sign out, beside or in place of the paths of old: see
+    /// ``LegacyPath``.
+    package var legacyPaths: [LegacyPath] = []
+    /// What its old clients call their parameters, where it is not ``LegacyName/usual``.
+    package var legacyNames: [LegacyName: String] = [:]
+    /// The rung of accounts that old clients make; nil for the plain one of the method that they make it by.
+    package var legacyRung: Rung?
     /// The host whose unsigned requests belong to this app. Lower-case, with a port where only that one is meant.
     package var legacyHost: String?
     /// Where the token of a request without a signature is read: exactly one of these places may have one.

@@ -32,6 +32,7 @@ final class Gateway: Handler, @unchecked Sendable {
     private var events: EventGenerator
     private var logClock = LogClock()
     private var line: [UInt8] = []
+    var legacyScreen: LegacyScreen?
 
     init(
         gate: Gate, signing: AnswerSigning, backend: Backend, identity: Identity, once: Once, routes: RouteTable,
@@ -105,7 +106,7 @@ final class Gateway: Handler, @unchecked Sendable {
         _ exchange: any Exchange, _ request: inout Request, _ judgement: Judgement, _ event: inout RequestEvent
     ) async throws(Refusal) {
         try announceBody(of: exchange, &request)
-        if let legacy = routes.legacy, try legacy.mayBeCalled(by: request) {
+        if let legacy = routes.legacy, try legacy.mayBeCalled(by: request, keeping: &legacyScreen) {
             if request.announcesBody(upTo: LegacyRoutes.mostBodyBytes) {
                 try gate.checkAuthority(of: request)
                 try await readBody(of: exchange, atMost: LegacyRoutes.mostBodyBytes, into: &request)
@@ -212,7 +213,8 @@ final class Gateway: Handler, @unchecked Sendable {
         var (unsigned, isCounted) = (ReleaseKey?.none, false)
         do throws(Refusal) {
             if found.isSigned {
-                let judged = try await admit(exchange, &request, judgement, for: .login, as: .reads)
+                let effect = found.call.effect
+                let judged = try await admit(exchange, &request, judgement, for: .login, as: effect)
                 event.caller = judged
                 tally.accept(judged.release, under: judged.edition)
                 caller = judged
@@ -226,16 +228,18 @@ final class Gateway: Handler, @unchecked Sendable {
                 }
             }
             let call = RouteCall(
-                request: request, caller: caller, address: ClientAddress(client(of: exchange)),
+                request: request, caller: caller, unsigned: unsigned, address: ClientAddress(client(of: exchange)),
                 event: event.id, parameter: "", now: clock.now)
-            let plain = try await legacy.answer(found, call, from: unsigned).telling(caller)
+            let plain = try await legacy.answer(found, call).telling(caller)
             event.isSignedIn = true
             await exchange.respond(signed(plain, to: exchange, judgement))
         } catch {
             guard !found.isSigned else { throw error }
             event.refusal = error
             if !isCounted { tally.refuse(error.code, named: unsigned) }
-            await exchange.respond(RefusalAnswer.unsignedLegacy(error, event.id))
+            let text = text(
+                for: error, answering: request, of: found.app.name.description, release: unsigned?.id)
+            await exchange.respond(RefusalAnswer.unsignedLegacy(error, text: text, event: event.id))
         }
     }
 
@@ -375,11 +379,30 @@ final class Gateway: Handler, @unchecked Sendable {
         }
         let disclosure = isRequest ? await disclosure(of: refusal, to: exchange, after: judgement) : .code
         let plain = RefusalAnswer.make(
-            refusal, dialect: judgement.dialect, disclosure, event: event.id, now: clock.now
+            refusal, dialect: judgement.dialect, disclosure,
+            text: text(for: refusal, answering: request, after: judgement),
+            event: event.id, now: clock.now
         ).telling(event.caller)
         guard judgement.isOfMessageSignatures else { return await exchange.respond(plain) }
         let answer = AnswerSigning.asking(plain, for: refusal, of: request, judgement, event.id)
         await exchange.respond(signed(answer, to: exchange, judgement))
+    }
+
+    /// The words of the app that the request names, rightly or not: they are in every copy of it.
+    private func text(
+        for refusal: Refusal, answering request: Request, after judgement: Judgement
+    ) -> RefusalText? {
+        guard let app = judgement.release?.app ?? judgement.session?.app else { return nil }
+        return text(for: refusal, answering: request, of: app, release: judgement.release?.id)
+    }
+
+    private func text(
+        for refusal: Refusal, answering request: Request, of app: String, release: KeyID? = nil
+    ) -> RefusalText? {
+        routes.texts?.text(for: refusal.code, of: app, release: release) {
+            guard let field = request.value(of: "accept-language") else { return AcceptedLanguages() }
+            return AcceptedLanguages(request.head.span.extracting(field.range))
+        }
     }
 
     /// What the caller is told beyond the code. Explanations are made on the loop, for anybody who names the

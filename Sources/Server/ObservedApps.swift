@@ -21,7 +21,7 @@ struct ObservedApps {
             log?.note(
                 "enforcement",
                 "app \(app): requests that would be refused reach the backend until "
-                    + InternetTime.text(until))
+                    + CivilTime.internetText(until))
         }
         for app in told.keys.sorted() where observed[app] == nil {
             log?.note("enforcement", "app \(app): requests are refused again")

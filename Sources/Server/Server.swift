@@ -55,7 +55,7 @@ public enum Server {
             prefix: configuration.prefix,
             Route.open(assertionKeys) + [.time(signedBy: signing.authority), .pins(PinShelf(deployment))]
                 + sessions.routes + accounts.routes,
-            legacy: LegacyRoutes(services: accounts.services))
+            legacy: LegacyRoutes(services: accounts.services), texts: keys)
         let failures = PublicKeyFailures()
         let service = try Service(
             configuration, log: log, signing: signing, meter: meter, replay: replay,

@@ -40,6 +40,14 @@ package struct CivilTime: Sendable, Equatable {
         return "\(year)-\(two(month))-\(two(day))-\(two(hour)):\(two(minute)):\(two(second))"
     }
 
+    /// A time in Unix seconds as `2027-01-31T12:00:00Z`; the number itself beyond the year 9999, and before
+    /// 1970. Source: RFC 3339 §5.6.
+    package static func internetText(_ seconds: Int64) -> String {
+        guard (0..<253_402_300_800).contains(seconds) else { return "\(seconds)" }
+        let text = CivilTime(seconds: seconds).description
+        return "\(text.prefix(10))T\(text.dropFirst(11))Z"
+    }
+
     /// The calendar's and the clock's numbers, for years from 0 on.
     var parts: (year: Int, month: Int, day: Int, hour: Int, minute: Int, second: Int) {
         var days = Int(seconds / 86_400)

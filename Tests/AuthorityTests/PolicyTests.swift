@@ -19,6 +19,10 @@ import Testing
             ("legacy-host=a.example.com", "a.example.com"),
             ("legacy-host=a.example.com:8443", "a.example.com:8443"), ("legacy-key=k=v", "k=v"), ("debug=", nil),
             ("form-md5-key=pair", "pair"), ("form-md5-key=appended", "appended"), ("form-md5-key=", nil),
+            ("legacy-paths=login:/user/login,login:/v2/login/", "login:/user/login,login:/v2/login/"),
+            ("legacy-paths=logout:/a:b", "logout:/a:b"), ("legacy-names=account:phoneNo", "account:phoneNo"),
+            ("legacy-names=token:loginToken,login-token:x", "token:loginToken,login-token:x"),
+            ("legacy-rung=md5", "md5"),
         ])
     func good(_ row: (assignment: String, spelled: String?)) throws {
         #expect(try PolicyKey.change(row.assignment).value == row.spelled)
@@ -35,6 +39,13 @@ import Testing
             "debug=true", "forward=Host",
             "forward=connection", "forward=countersign-app", "forward=a b", "forward=x,x", "slots=limit(0)",
             "slots=many",
+            "legacy-paths=login", "legacy-paths=login:", "legacy-paths=login:/", "legacy-paths=login:x",
+            "legacy-paths=enter:/a", "legacy-paths=login:/a,logout:/a", "legacy-paths=login:/a//b",
+            "legacy-paths=login:/a/../b", "legacy-paths=login:/a%62", "legacy-paths=login:/a;b",
+            "legacy-paths=login:/a?b", "legacy-paths=logout:/login/token.php",
+            "legacy-names=account", "legacy-names=account:", "legacy-names=a:b",
+            "legacy-names=account:a,account:b", "legacy-names=account:password", "legacy-names=account:a b",
+            "legacy-rung=hmac-md5-time", "legacy-rung=opaque",
             "registration=closed", "legacy-host=A", "legacy-host=a:", "legacy-host=a:080", "legacy-host=a:65536",
             "legacy-host=a:b", "nonsense=1", "window", "=1",
             "form-md5-key=Pair", "form-md5-key=prepended",

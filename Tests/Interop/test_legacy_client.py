@@ -255,8 +255,8 @@ class TestTheMove:
         gateway = Gateway(tmp_path / "gateway")
         with gateway:
             pin = re.search(r"sha256/\S+", gateway.started[-1]).group(0)
-            gateway.add_app("old", schemes="form-md5", legacy_login="on", legacy_session="authority", legacy_salt=SALT,
-                            legacy_key=KEY, slots="single")
+            gateway.add_app("old", schemes="form-md5", legacy_login="on", legacy_session="authority",
+                            legacy_renewal="on", legacy_salt=SALT, legacy_key=KEY, slots="single")
             gateway.admin("release", "add", "old", "--platform", "ios", "--version", "2.0", "--scheme", "form-md5",
                           "--key-id", APP_ID, "--secret", SECRET)
             rows = [{"name": "anna", "user_id": 7, "rung": "md5-salt", "value": kept("md5-salt", PASSWORD, SALT, KEY)}]

@@ -34,8 +34,8 @@ def rows() -> list[dict]:
 def old(tmp_path_factory):
     # From one address come all of these tests' guesses; accounts are limited as ever.
     with Gateway(tmp_path_factory.mktemp("ladder"), "--login-address", "100000/1s") as running:
-        running.add_app("old", schemes="form-md5", legacy_login="on", legacy_session="authority", legacy_salt=SALT,
-                        legacy_key=KEY, slots="single")
+        running.add_app("old", schemes="form-md5", legacy_login="on", legacy_session="authority",
+                        legacy_renewal="on", legacy_salt=SALT, legacy_key=KEY, slots="single")
         running.admin("release", "add", "old", "--platform", "ios", "--version", "2.0", "--scheme", "form-md5",
                       "--key-id", APP_ID, "--secret", PRIVATE_KEY)
         lines = "\n".join(json.dumps(row) for row in rows())
@@ -158,14 +158,14 @@ class TestTokens:
             assert api(old, token=answer["token"])["err"]["code"] == -101
             old.admin("app", "policy", "old", "--set", "legacy-renewal=off")
             assert api(old, token=answer["token"])["err"]["code"] == -100
-            old.admin("app", "policy", "old", "--set", "legacy-renewal=", "--set", "token-lifetime=2h")
+            old.admin("app", "policy", "old", "--set", "legacy-renewal=on", "--set", "token-lifetime=2h")
             fresh = old.client.new_token(answer["loginToken"])
             assert set(fresh) == {"token", "expiresIn"} and fresh["expiresIn"] == 7200
             assert "err" not in api(old, token=fresh["token"], userId="403")
             assert api(old, token=answer["token"])["err"]["code"] == -101, "the one before"
             assert set(old.client.new_token(answer["loginToken"])) == {"token", "expiresIn"}, "it stays"
         finally:
-            old.admin("app", "policy", "old", "--set", "token-lifetime=", "--set", "legacy-renewal=")
+            old.admin("app", "policy", "old", "--set", "token-lifetime=", "--set", "legacy-renewal=on")
 
     def test_what_an_administrator_ends_is_minus_100(self, old):
         answer = self.log_in(old, "held4")

@@ -57,6 +57,34 @@ import Testing
         #expect(renewed.release == release)
     }
 
+    @Test("apps whose old clients have had tokens of ours go on renewing them, unless they said otherwise")
+    func renewal() throws {
+        let name = "countersign-\(UUID().uuidString)"
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(name)
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let path = folder.appendingPathComponent("countersign.db").path
+        try makeFirst(at: path)
+        let database = try Database(path: path)
+        let before = try #require(Migrations.steps.firstIndex(of: Migrations.m010))
+        for step in Migrations.steps[1..<before] { try database.execute(step) }
+        try database.execute(
+            """
+            PRAGMA user_version = \(before);
+            INSERT INTO app VALUES ('ours', 12), ('silent', 12), ('theirs', 12);
+            INSERT INTO app_setting VALUES
+                ('ours', 'legacy-session', 'authority', NULL),
+                ('silent', 'legacy-session', 'authority', NULL),
+                ('silent', 'legacy-renewal', 'off', NULL), ('theirs', 'legacy-session', 'upstream', NULL);
+            """)
+        try SQLiteStore(path: path).prepare()
+        let query = "SELECT app, text FROM app_setting WHERE name = 'legacy-renewal' ORDER BY app"
+        let rows = try database.rows(query) {
+            "\($0.text(0)): \($0.text(1))"
+        }
+        #expect(rows == ["ours: on", "silent: off"])
+    }
+
     @Test("what is kept of keyed requests is added up where it was not yet")
     func keyedRequests() throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("countersign-\(UUID().uuidString)")

@@ -219,6 +219,13 @@ extension StoreContract {
         #expect(try demoted.0 == [Self.id(60), Self.id(61)] && demoted.1 == changed)
         let removal = try ended(.remove, of: account)
         #expect(try removal.0 == [Self.id(70), Self.id(71)] && removal.1 == disabled)
+        number = 190
+        let changer = try added(legacyDraft("followed-password"))
+        let credential = LegacyCredential(rung: .md5, sealed: [2])
+        let other = try ended(.legacyPassword(credential, keeping: Self.id(190)), of: changer)
+        #expect(try other.0 == [Self.id(191)] && other.1 == changed)
+        #expect(try make().account(changer.number)?.legacy == credential)
+        _ = try make().change(changer.number, if: .anything, .remove, at: 2_000, recording: .counting)
     }
 
     private func forgetting() throws {

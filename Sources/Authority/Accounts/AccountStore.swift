@@ -82,6 +82,8 @@ package enum AccountChange: Sendable {
     case register(StoredRegistration, keeping: SessionID?)
     /// Puts the account on a rung of the ladder, in place of a registration. Ends all sessions and forgets all devices.
     case legacy(LegacyCredential)
+    /// Another password on a rung of the ladder. Ends all sessions but `keeping`, and forgets all devices.
+    case legacyPassword(LegacyCredential, keeping: SessionID?)
     /// The account leaves the ladder by registering, and keeps its sessions: its password is the same.
     case upgrade(StoredRegistration)
     case setReset(StoredReset?)

@@ -21,6 +21,41 @@ package final class Enrolment: Sendable {
         guard case .yes = inserted else { throw Refusal(.nameTaken, "\(app) has an account of that name") }
     }
 
+    /// The same on a rung of the ladder, under the app's next user id; nil where there is, or was, one of
+    /// that name.
+    nonisolated(nonsending) package func signUp(
+        _ credential: LegacyCredential, _ name: AccountName, in app: AppName, at now: Int64
+    ) async throws(Refusal) -> Account? {
+        var account = AccountDraft(app: app, name: name, created: now)
+        account.legacy = credential
+        let (added, draft) = (account, recording(.accountRegister, name, app))
+        let inserted = try await sessions.writer.write { (store) throws(Fault) in
+            try store.insert(added, recording: draft)
+        }
+        guard case .yes(let made) = inserted else { return nil }
+        return made
+    }
+
+    /// In place of what the account's rung was judged by when the old password was proved; ends all sessions
+    /// but that one. False where it is not on the ladder by that any more, or is locked.
+    nonisolated(nonsending) package func change(
+        _ credential: LegacyCredential, of account: Account, keeping session: SessionID?, at now: Int64
+    ) async throws(Refusal) -> Bool {
+        guard let legacy = account.legacy else { return false }
+        let draft = recording(.accountPassword, account.name, account.app)
+        let replaced = try await sessions.writer.write { (store) throws(Fault) -> Replaced in
+            guard try store.account(account.number)?.state == .active else { return .wrong }
+            let changed = try store.change(
+                account.number, if: .legacy(legacy), .legacyPassword(credential, keeping: session), at: now,
+                recording: draft)
+            guard case .yes(let ended) = changed else { return .wrong }
+            return .yes(ended: try SessionLife.rows(of: ended, in: store))
+        }
+        guard case .yes(let ended) = replaced else { return false }
+        sessions.live.take(ended)
+        return true
+    }
+
     /// In place of whatever opened the account before; ends all of its sessions. `wrong-credentials` for a code that is not
     /// good, and for a name without an account, by the same way through the writer; `forbidden` where the account is locked, to who
     /// holds the code, which stays good.

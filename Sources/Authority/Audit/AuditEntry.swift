@@ -58,6 +58,7 @@ package enum AuditActor: Sendable, Equatable {
 package enum AuditAction: String, Sendable, CaseIterable {
     case appAdd = "app.add"
     case appPolicy = "app.policy"
+    case appMessages = "app.messages"
     case releaseAdd = "release.add"
     case releasePolicy = "release.policy"
     case releaseRetire = "release.retire"

@@ -83,6 +83,44 @@ package final class BearerSessions: Sendable {
         }
     }
 
+    /// The session of that token, over or not, where it is this app's; nil where there is none. The token
+    /// before the current one is good for it, too.
+    package func session(bearing token: [UInt8], of app: AppName) throws(Refusal) -> Session? {
+        do throws(Fault) {
+            let session = try live.find(bearing: token.span)
+            return session?.app == app.description ? session : nil
+        } catch {
+            throw Refusal(.unavailable, "sessions: \(error.message)", retryAfter: 5)
+        }
+    }
+
+    /// Ends the sessions of this app that the token, and the login token of a session which the ladder
+    /// opened, are of. What is nobody's, or of a session that is over, ends nothing, and is not told from
+    /// what does. `now` is whole Unix seconds.
+    nonisolated(nonsending) package func signOut(
+        token: [UInt8]?, loginToken: [UInt8]?, of app: AppName, at now: Int64
+    ) async throws(Refusal) {
+        let session = try token.flatMap { (token) throws(Refusal) in
+            try self.session(bearing: token, of: app)
+        }
+        let bearing = session.flatMap { $0.end == nil ? $0.id : nil }
+        let presented = loginToken.flatMap { LoginToken($0.span) }
+        let named = try presented.flatMap { (token) throws(Refusal) in try self.session(of: token, .keeping) }
+        guard bearing != nil || named != nil else { return }
+        let end = SessionEnd(.signedOut, at: now)
+        let rows = try await writer.write { (store) throws(Fault) in
+            var ended: [SessionID] = []
+            if let bearing { ended += try store.end(.one(bearing), end, recording: nil) }
+            if let named, let presented, let row = try store.session(named), row.app == app,
+                case .bearer(let credentials) = row.credentials, presented.matches(credentials.loginTokenHash)
+            {
+                ended += try store.end(.one(named), end, recording: nil)
+            }
+            return try SessionLife.rows(of: ended, in: store)
+        }
+        live.take(rows)
+    }
+
     /// Anybody may send login tokens by the thousand: only those that could be somebody's take a place in the writer's line. What the
     /// ladder opened may be renewed with more care than it asks for.
     private func session(

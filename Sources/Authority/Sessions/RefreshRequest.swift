@@ -43,7 +43,8 @@ package struct RefreshRequest: Sendable {
     func checkTime(at now: Int64) throws(Refusal) {
         let (age, overflow) = now.subtractingReportingOverflow(time)
         guard !overflow, age.magnitude <= RefreshRequest.window.magnitude else {
-            throw Refusal(.stale, "refresh: time \(time), it is \(now)")
+            let (sent, here) = (CivilTime.internetText(time), CivilTime.internetText(now))
+            throw Refusal(.stale, "refresh: time \(sent), it is \(here)")
         }
     }
 

@@ -45,7 +45,7 @@ extension Command {
     }
 
     private static func ownSettings(_ release: Release) -> [(key: String, value: String)] {
-        release.settings.sorted { $0.key < $1.key }
+        release.ownPolicy.sorted { $0.key < $1.key }
     }
 }
 

@@ -18,12 +18,14 @@ package struct Releases: Sendable {
         case .warn: return UpdateNotice(.warn, retirement)
         case .readOnly where effect == .reads: return UpdateNotice(.readOnly, retirement)
         case .readOnly:
+            let since = CivilTime.internetText(retirement.readOnlyAt ?? now)
             throw Refusal(
-                .updateRequired, "release \(release.id) may only read since \(retirement.readOnlyAt ?? now)",
+                .updateRequired, "release \(release.id) may only read since \(since)",
                 link: retirement.updateURL)
         case .retired:
+            let at = CivilTime.internetText(retirement.at)
             throw Refusal(
-                .updateRequired, "release \(release.id) was retired at \(retirement.at)",
+                .updateRequired, "release \(release.id) was retired at \(at)",
                 link: retirement.updateURL)
         }
     }

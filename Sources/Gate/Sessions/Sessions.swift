@@ -35,7 +35,8 @@ package struct Sessions: Sendable {
         if session.idleEnd <= now { throw Refusal(SessionEnd(.expired, at: session.idleEnd), of: session.id) }
         if session.expires <= now {
             try Bearers.checkRenewal(session, of: release)
-            throw Refusal(.tokenExpired, "session \(session.id), epoch \(session.epoch): good until \(session.expires)")
+            let until = CivilTime.internetText(session.expires)
+            throw Refusal(.tokenExpired, "session \(session.id), epoch \(session.epoch): good until \(until)")
         }
     }
 }
@@ -53,7 +54,8 @@ extension ReleaseKey {
 extension Refusal {
     /// Told to callers whose signature held: nobody else learns why, or that there was a session.
     package init(_ end: SessionEnd, of session: SessionID) {
-        self.init(.sessionEnded, "session \(session): \(end.reason.rawValue) at \(end.at)")
+        let at = CivilTime.internetText(end.at)
+        self.init(.sessionEnded, "session \(session): \(end.reason.rawValue) at \(at)")
         ended = Ended(reason: end.reason.rawValue, at: end.at, by: end.by)
     }
 }

@@ -31,7 +31,7 @@ extension Gateway {
         guard case .elsewhere = routes.find(original) else {
             throw Refusal(.forbidden, "decide: the authority's own routes must be sent to it")
         }
-        if let legacy = routes.legacy, try legacy.mayBeCalled(by: original) { throw Gateway.needsBody }
+        if let legacy = routes.legacy, try legacy.mayBeCalled(by: original, keeping: &legacyScreen) { throw Gateway.needsBody }
         let caller: Caller
         do throws(Refusal) {
             try await judgeProof(of: &original, exchange, judgement)

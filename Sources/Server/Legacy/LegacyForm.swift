@@ -1,53 +1,134 @@
+import CountersignSchemes
 import CountersignWire
 
-/// The parameters of an old client's login: of the query of a GET, else of the form.
+/// The parameters of an old client's call: of the query of a GET; of a POST, of the form, or the members of a
+/// flat JSON object.
 ///
-/// Read as the PHP behind these paths read them, because clients in the field do not escape: `+` is a space, and a `%` that no
-/// two digits follow is itself. A NUL, at which other programs stop reading, and a name that comes twice are refused.
+/// Forms are read as the PHP behind these paths read them, because clients in the field do not escape: `+` is
+/// a space, and a `%` that no two digits follow is itself. A NUL, at which other programs stop reading, and a
+/// name that comes twice are refused.
 struct LegacyForm {
-    private let text: [UInt8]
-    private let pairs: [Form.Pair]
-
-    init(of request: Request) throws(Refusal) {
-        let text = try LegacyForm.text(of: request)
-        self.text = text
-        pairs = try LegacyForm.pairs(of: text)
+    private struct Parameter {
+        let name: [UInt8]
+        /// Nil for what a JSON object has instead of a string or a number.
+        let value: [UInt8]?
     }
 
-    private static func text(of request: Request) throws(Refusal) -> [UInt8] {
-        if request.matches(request.method, "GET") { return request.query.map { Array(request.head[$0.range]) } ?? [] }
-        guard request.hasFormType || request.body.isEmpty else {
-            throw Refusal(.malformed, "Content-Type: expected application/x-www-form-urlencoded")
+    /// Where parameters are looked for.
+    enum Place {
+        /// In the query of a GET, in the body of a POST.
+        case byMethod
+        /// The same, and in the query of a POST that has no body.
+        case queryWithoutBody
+    }
+
+    private let parameters: [Parameter]
+
+    init(of request: Request, in place: Place = .byMethod) throws(Refusal) {
+        let isInQuery = place == .queryWithoutBody && request.body.isEmpty
+        if isInQuery || request.matches(request.method, "GET") {
+            let query = request.query.map { Array(request.head[$0.range]) } ?? []
+            parameters = try LegacyForm.read(form: query)
+        } else if request.hasFormType || request.body.isEmpty {
+            parameters = try LegacyForm.read(form: request.body)
+        } else if request.hasJSONType {
+            parameters = try LegacyForm.read(json: request.body)
+        } else {
+            throw Refusal(
+                .malformed, "Content-Type: expected application/x-www-form-urlencoded or application/json")
         }
-        return request.body
     }
 
-    private static func pairs(of text: [UInt8]) throws(Refusal) -> [Form.Pair] {
-        var pairs: [Form.Pair] = []
+    private static func read(form text: [UInt8]) throws(Refusal) -> [Parameter] {
+        var parameters: [Parameter] = []
         var reader = Form.Reader()
         do throws(Form.Problem) {
             while let pair = try reader.next(in: text.span) {
-                guard pairs.count < most else {
+                guard parameters.count < most else {
                     throw Form.Problem(at: Int(pair.name.start), expected: "at most \(most) parameters")
                 }
-                pairs.append(pair)
+                parameters.append(
+                    Parameter(
+                        name: Form.forgivinglyDecoded(text.span.extracting(pair.name.range)),
+                        value: Form.forgivinglyDecoded(text.span.extracting(pair.value.range))))
             }
-            return pairs
+            return parameters
         } catch {
             throw Refusal(.malformed, "form parameters: expected \(error.expected) at byte \(error.at)")
         }
     }
 
+    /// Strings as they read, numbers as they are written.
+    private static func read(json text: [UInt8]) throws(Refusal) -> [Parameter] {
+        var bounds = JSONReader.Bounds()
+        (bounds.bytes, bounds.depth) = (mostJSONBytes, 1)
+        let document: JSONDocument
+        do throws(MalformedJSON) {
+            document = try JSONReader.read(text, bounds: bounds)
+        } catch {
+            // Of the text itself nothing is said: a password may stand there.
+            throw Refusal(.malformed, "the body is no flat JSON object, at byte \(error.offset)")
+        }
+        guard let members = document.root.members, members.count <= most else {
+            throw Refusal(.malformed, "the body: expected a JSON object of at most \(most) members")
+        }
+        return members.map { member in
+            let value: [UInt8]? =
+                switch member.value.content {
+                case .string(let text): Array(text.utf8)
+                case .number: Array(document.bytes(of: member.value))
+                case .null, .bool, .array, .object: nil
+                }
+            return Parameter(name: Array(member.name.utf8), value: value)
+        }
+    }
+
     private static let most = 64
+    /// Of a JSON object every member is read before any is asked for, and strangers send it.
+    private static let mostJSONBytes = 8 << 10
 
     /// The one value of that name.
-    func value(_ name: StaticString) throws(Refusal) -> [UInt8] {
-        let found = pairs.filter { Form.isNamed(name, $0, of: text.span) }
-        guard found.count == 1 else {
-            throw Refusal(.malformed, "parameter \(name): \(found.isEmpty ? "is missing" : "comes more than once")")
+    func value(_ name: String) throws(Refusal) -> [UInt8] {
+        guard let value = try value(ifAny: name) else {
+            throw Refusal(.malformed, "parameter \(name): is missing")
         }
-        let value = Form.forgivinglyDecoded(text.span.extracting(found[0].value.range))
+        return value
+    }
+
+    /// The one value of that name; nil where there is none of it.
+    func value(ifAny name: String) throws(Refusal) -> [UInt8]? {
+        let found = parameters.filter { $0.name.elementsEqual(name.utf8) }
+        guard found.count <= 1 else { throw Refusal(.malformed, "parameter \(name): comes more than once") }
+        guard let parameter = found.first else { return nil }
+        guard let value = parameter.value else {
+            throw Refusal(.malformed, "parameter \(name): expected a string or a number")
+        }
         guard !value.contains(0) else { throw Refusal(.malformed, "parameter \(name): expected no NUL") }
         return value
+    }
+
+    /// The same as what a rung's clients send in place of a password.
+    func password(_ name: String) throws(Refusal) -> PasswordField {
+        let bytes = try value(name)
+        return PasswordField(bytes.span)
+    }
+
+    /// The same for a token: an empty one counts as none, since clients send those before anybody has signed
+    /// in.
+    func token(ifAny name: String) throws(Refusal) -> [UInt8]? {
+        guard let token = try value(ifAny: name), !token.isEmpty else { return nil }
+        return token
+    }
+}
+
+extension Request {
+    /// Whether its one Content-Type is JSON's.
+    fileprivate var hasJSONType: Bool {
+        guard let slice = value(of: .contentType) else { return false }
+        let type = head.span.extracting(slice.range)
+        let json: StaticString = "application/json"
+        let length = json.utf8CodeUnitCount
+        guard type.count >= length, type.extracting(0..<length).matchesWithoutCase(json) else { return false }
+        return type.count == length || type[length] == UInt8(ascii: ";") || type[length] == UInt8(ascii: " ")
     }
 }

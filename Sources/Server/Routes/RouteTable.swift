@@ -1,3 +1,4 @@
+import CountersignAuthority
 import CountersignHTTP
 import CountersignWire
 
@@ -17,11 +18,14 @@ struct RouteTable: Sendable {
     private let routes: [Route]
     /// Those outside the prefix, which an app's policy opens; nil for a server without accounts.
     let legacy: LegacyRoutes?
+    /// Apps' own words for refusals; nil for a server without apps.
+    let texts: LiveKeys?
 
-    init(prefix: String, _ routes: [Route], legacy: LegacyRoutes? = nil) {
+    init(prefix: String, _ routes: [Route], legacy: LegacyRoutes? = nil, texts: LiveKeys? = nil) {
         self.prefix = Array(prefix.utf8)
         self.routes = routes
         self.legacy = legacy
+        self.texts = texts
     }
 
     func find(_ request: borrowing Request) -> Found {

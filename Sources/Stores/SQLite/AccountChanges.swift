@@ -46,7 +46,7 @@ extension SQLiteStore {
             try database.run(
                 "UPDATE account SET credential = ?, sealed_record = ?, rung = NULL, sealed_legacy = NULL WHERE number = ?",
                 .blob(registration.credential), .blob(registration.sealedRecord), number)
-        case .legacy(let credential):
+        case .legacy(let credential), .legacyPassword(let credential, keeping: _):
             // Who signs in by the ladder is told to the backend by a number.
             let userID = if let id = account.userID { id } else { try nextUserID(of: account.app, in: database) }
             try database.run(
@@ -89,6 +89,7 @@ extension AccountChange {
         case .lock, .remove: (.disabled, nil)
         case .register(_, keeping: let kept): (.passwordChanged, kept)
         case .legacy: (.passwordChanged, nil)
+        case .legacyPassword(_, keeping: let kept): (.passwordChanged, kept)
         case .unlock, .upgrade, .setReset: nil
         }
     }

@@ -53,9 +53,11 @@ import Testing
         #expect(try await scene.judge("a=b", authorization: ["Bearer x"]) == .success(nil))
     }
 
-    @Test("a token that ran out is the end to a release that renews none")
-    func renewalPolicy() async throws {
-        let scene = try BearerScene(["legacy-session=authority", "legacy-renewal=off"])
+    @Test(
+        "a token that ran out is the end to a release that renews none, which is the default",
+        arguments: ["legacy-renewal=off", "legacy-renewal="])
+    func renewalPolicy(_ setting: String) async throws {
+        let scene = try BearerScene(["legacy-session=authority", setting])
         let grant = try await scene.open()
         scene.base.clock.now += 7_200
         #expect(try await scene.code(bearing: grant.token) == .sessionEnded)

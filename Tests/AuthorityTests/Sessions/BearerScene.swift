@@ -14,7 +14,7 @@ struct BearerScene {
     let account: Account
 
     init(_ settings: [String] = []) throws {
-        let base = try SessionScene(["schemes=message-signatures,form-md5"] + settings)
+        let base = try SessionScene(["schemes=message-signatures,form-md5", "legacy-renewal=on"] + settings)
         self.base = base
         bearers = try BearerSessions(base.deployment, base.live, base.writer)
         var old = try draft(base.app, id: "r_old", version: "0.9", scheme: .formMD5)

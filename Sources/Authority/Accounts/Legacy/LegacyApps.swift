@@ -12,6 +12,7 @@ package final class LegacyApps: @unchecked Sendable {
         var apps: [LegacyApp]
         /// Whose unsigned logins are: of all apps, also those without `legacy-login`.
         var hosts: LegacyHosts<AppName>
+        var screen: LegacyScreen
         var generation: UInt64
     }
 
@@ -26,8 +27,12 @@ package final class LegacyApps: @unchecked Sendable {
         snapshot = try LegacyApps.load(deployment)
     }
 
-    /// Whether any app's policy has `legacy-login`.
-    package var areAny: Bool { get throws(Fault) { try !current().apps.isEmpty } }
+    /// What tells the requests that may be for these apps' doors. Good while its generation is
+    /// ``generation``.
+    package var screen: LegacyScreen { get throws(Fault) { try current().screen } }
+
+    /// Of the deployment, as it is now. Asking costs one load.
+    package var generation: UInt64 { deployment.generation.current }
 
     /// The app of that name; nil where its policy does not have `legacy-login`.
     package func app(named name: String) throws(Fault) -> LegacyApp? {
@@ -71,7 +76,9 @@ package final class LegacyApps: @unchecked Sendable {
             guard policy.legacyLogin == .allowed else { continue }
             apps.append(LegacyApp(name: app.name, policy: policy, ladder: try deployment.ladder(of: app, policy)))
         }
-        return Snapshot(apps: apps, hosts: hosts, generation: generation)
+        return Snapshot(
+            apps: apps, hosts: hosts, screen: LegacyScreen(of: apps, generation: generation),
+            generation: generation)
     }
 }
 
@@ -80,6 +87,14 @@ package struct LegacyApp: Sendable {
     package let name: AppName
     package let policy: Policy
     package let ladder: LadderSettings
+    package let doors: LegacyDoors
+
+    init(name: AppName, policy: Policy, ladder: LadderSettings) {
+        self.name = name
+        self.policy = policy
+        self.ladder = ladder
+        doors = LegacyDoors(policy)
+    }
 }
 
 extension Deployment {

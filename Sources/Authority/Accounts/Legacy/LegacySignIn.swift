@@ -10,13 +10,19 @@ package struct LegacyAttempt: Sendable {
     package let counted: AccountName
     let name: AccountName?
     let password: PasswordField
-    let door: Rung.Door
+    /// Each is tried, whatever the account: what is computed tells nothing about it.
+    let doors: [Rung.Door]
 
     /// Nil for nobody: every text gives an attempt.
     package init?(_ app: LegacyApp, username: [UInt8], password: PasswordField, at door: Rung.Door) {
+        self.init(app, username: username, password: password, atAnyOf: [door])
+    }
+
+    /// The same where one path takes the rungs of several doors.
+    package init?(_ app: LegacyApp, username: [UInt8], password: PasswordField, atAnyOf doors: [Rung.Door]) {
         self.app = app
         self.password = password
-        self.door = door
+        self.doors = doors
         name = try? AccountName(normalizing: username.span)
         let standIn = "no name \(Hex.encode(SHA256.digest(username.span).span))"
         guard let counted = name ?? (try? AccountName(normalizing: standIn)) else { return nil }
@@ -76,8 +82,12 @@ package struct LegacySignIn: Sendable {
         #if SABOTAGE
             if Sabotage.isOn(.unknownAccountFast), account == nil { return nil }
         #endif
-        let verdict = try judge.judge(
-            attempt.password, at: attempt.door, of: account?.storedLegacy, attempt.app.ladder, at: now)
+        var verdict = LegacyLogin.Verdict.refused
+        for door in attempt.doors {
+            let found = try judge.judge(
+                attempt.password, at: door, of: account?.storedLegacy, attempt.app.ladder, at: now)
+            if found != .refused { verdict = found }
+        }
         guard verdict != .refused, let account, account.state == .active, let credential = account.legacy,
             account.userID != nil
         else { return nil }
@@ -121,6 +131,20 @@ package struct LegacySignIn: Sendable {
             if verdict != .refused { isOpened = true }
         }
         return isOpened
+    }
+
+    /// What an account keeps of the value that its client sends (``PasswordField/kept(on:)``), wrapped.
+    /// Computes a slow hash: for the hashing pool.
+    package func credential(
+        keeping kept: Secret, on rung: Rung, of name: AccountName, in app: AppName
+    ) throws(Refusal) -> LegacyCredential {
+        do throws(PasswordHash.OutOfMemory) {
+            return try LegacyCredential(
+                keeping: kept, on: rung, of: LegacyAccountID(app: app, name: name),
+                under: keys.deployment.masterKey, cost: .standard)
+        } catch {
+            throw Refusal(.unavailable, "no memory for a password hash", retryAfter: 1)
+        }
     }
 
     /// Computes OPAQUE's slow hash as its client does. Nil, too, for a password that OPAQUE does not take, such as one that is not

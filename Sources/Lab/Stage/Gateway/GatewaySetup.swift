@@ -12,7 +12,8 @@ struct GatewaySetup: Sendable {
         case .ladder, .tokens, .formMD5:
             // Without a session only the login: the bank knows its users by their tokens.
             return [
-                "schemes=form-md5", "legacy-login=on", "legacy-session=authority", "anonymous=none",
+                "schemes=form-md5", "legacy-login=on", "legacy-session=authority",
+                "legacy-renewal=on", "anonymous=none",
                 "legacy-salt=\(key.ladder)", "legacy-key=\(key.ladder)",
             ]
         case .apiKey(let scheme): return ["schemes=\(scheme.rawValue)"]

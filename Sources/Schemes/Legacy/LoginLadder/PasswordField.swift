@@ -23,6 +23,14 @@ package struct PasswordField: Sendable {
         }
     }
 
+    /// What a server in the field keeps of it; nil for a value that the rung's clients cannot have made, and
+    /// on the last rung, whose clients send none that could be kept.
+    package func kept(on rung: Rung) -> Secret? {
+        guard rung.door != .minute else { return nil }
+        let value = meant(on: rung)
+        return value.withExposedBytes { rung.canKeep($0) } == .this ? value : nil
+    }
+
     /// The password itself, where the rung's clients send it in a form that gives it away; nil on other rungs, and for a value
     /// that is not well formed.
     package func password(on rung: Rung) -> Secret? {

@@ -1,0 +1,159 @@
+import CountersignAuthority
+import CountersignGate
+import CountersignHTTP
+import CountersignHandshake
+import CountersignSchemes
+import CountersignWire
+
+/// How old clients sign in, go on, and sign out.
+extension LegacyRoutes {
+    func logIn(
+        to app: LegacyApp, atAnyOf doors: [Rung.Door], for call: RouteCall
+    ) async throws(Refusal) -> Answer {
+        let form = try LegacyForm(of: call.request)
+        let username = try form.value(app.policy.parameter(.account))
+        let password = try form.password(app.policy.parameter(.password))
+        let attempt = LegacyAttempt(app, username: username, password: password, atAnyOf: doors)
+        guard let attempt else { return .legacyUser(0, of: app) }
+        let receipt = try services.debit(call, attempt.counted, of: app.name)
+        guard let accepted = try await judged(attempt, debited: receipt, at: call.now),
+            let userID = accepted.account.userID
+        else { return .legacyUser(0, of: app) }
+        services.refund(receipt, at: call.now)
+        let account = await upgraded(accepted, at: call.now)
+        return try await signedIn(account, as: userID, in: app, for: call)
+    }
+
+    /// The account, off the ladder where its app wants that and its password is known now. A login does not
+    /// fail because the account could not be moved: the next one tries again.
+    private func upgraded(_ accepted: LegacySignIn.Accepted, at now: Int64) async -> Account {
+        guard let registration = accepted.registration else { return accepted.account }
+        do throws(Refusal) {
+            let upgraded = try await services.enrolment.upgrade(accepted.account, to: registration, at: now)
+            return upgraded ?? accepted.account
+        } catch {
+            return accepted.account
+        }
+    }
+
+    /// Whose password it is; nil for nobody's, and where the value was used before.
+    func judged(
+        _ attempt: LegacyAttempt, debited receipt: LoginLimits.Receipt, at now: Int64
+    ) async throws(Refusal) -> LegacySignIn.Accepted? {
+        let accepted: LegacySignIn.Accepted?
+        do throws(Refusal) {
+            accepted = try await services.passwords.attempt { () throws(Refusal) in
+                try self.services.ladder.signIn.judge(attempt, at: now)
+            }
+        } catch {
+            // No answer, no guess.
+            services.refund(receipt, at: now)
+            throw error
+        }
+        guard let accepted, try await spend(accepted.use, at: now) else { return nil }
+        return accepted
+    }
+
+    /// With a session of ours, where the app's tokens are. None where the account was locked, or left the
+    /// ladder, a moment ago.
+    func signedIn(
+        _ account: Account, as userID: Int64, in app: LegacyApp, for call: RouteCall
+    ) async throws(Refusal) -> Answer {
+        guard app.policy.legacySession == .authority else { return .legacyUser(userID, of: app) }
+        let login = try login(account, in: app, for: call)
+        let grant = try await services.bearers.open(login, app.policy, at: call.now)
+        guard let grant else { return .legacyUser(0, of: app) }
+        return .legacy([
+            (app.policy.parameter(.user), .integer(userID)),
+            (app.policy.parameter(.token), .string(grant.token.text)),
+            (app.policy.parameter(.loginToken), .string(grant.loginToken.text)),
+            ("expiresIn", .integer(grant.expires - call.now)),
+        ])
+    }
+
+    /// Whether the minute's value is used for the first time; true for rungs whose values are always the
+    /// same.
+    private func spend(_ use: MinuteUse?, at now: Int64) async throws(Refusal) -> Bool {
+        guard let use else { return true }
+        do throws(Refusal) {
+            guard let entry = ReplayEntry(spending: use, at: now) else { return false }
+            try await services.replay.insert(entry)
+            return true
+        } catch {
+            guard error.code == .replayed else { throw error }
+            return false
+        }
+    }
+
+    private func login(
+        _ account: Account, in app: LegacyApp, for call: RouteCall
+    ) throws(Refusal) -> BearerLogin {
+        let release = call.statedRelease
+        guard let platform = Platform(release?.platform ?? HostedApp.unknown) else {
+            throw Refusal(.unavailable, "a release without a platform")
+        }
+        var login = BearerLogin(
+            account: account.number, app: app.name, release: release?.id, platform: platform,
+            deviceClass: .other,
+            deviceName: release.map { "\($0.platform) \($0.version)" } ?? "unsigned login",
+            credential: account.registration?.credential ?? account.legacy?.sealed, renewing: .keeping)
+        // The session's token may then come alone.
+        if call.unsigned != nil { login.opening = .unsigned }
+        return login
+    }
+
+    /// The login token stays as it is: clients in the field keep the one that they were given.
+    func renew(in app: LegacyApp, for call: RouteCall) async throws(Refusal) -> Answer {
+        let text = try LegacyForm(of: call.request).value(app.policy.parameter(.loginToken))
+        guard let loginToken = LoginToken(text.span) else {
+            throw Refusal(.sessionEnded, "loginToken: not one of ours")
+        }
+        let grant = try await services.bearers.renew(
+            loginToken, of: app.name, by: call.statedRelease?.id, app.policy, .keeping, at: call.now)
+        return .legacy([
+            (app.policy.parameter(.token), .string(grant.token.text)),
+            ("expiresIn", .integer(grant.expires - call.now)),
+        ])
+    }
+
+    /// Ends the session of the token, of the login token, or of both. `{"result":1}`, whether there was one:
+    /// a second time is answered as the first.
+    func logOut(of app: LegacyApp, for call: RouteCall) async throws(Refusal) -> Answer {
+        let form = try LegacyForm(of: call.request, in: .queryWithoutBody)
+        let token = try token(in: form, of: app, sentWith: call.request)
+        let loginToken = try form.token(ifAny: app.policy.parameter(.loginToken))
+        guard token != nil || loginToken != nil else {
+            throw Refusal(.malformed, "logout: expected a token, in a parameter or as Authorization: Bearer")
+        }
+        try await services.bearers.signOut(token: token, loginToken: loginToken, of: app.name, at: call.now)
+        return .legacy([("result", 1)])
+    }
+
+    /// The session's token, among the parameters or in the Authorization field. Where it is in both, both are
+    /// one.
+    func token(
+        in form: LegacyForm, of app: LegacyApp, sentWith request: Request
+    ) throws(Refusal) -> [UInt8]? {
+        let parameter = try form.token(ifAny: app.policy.parameter(.token))
+        guard request.names.contains(.authorization) else { return parameter }
+        guard let slice = request.value(of: .authorization) else {
+            throw Refusal(.malformed, "authorization: expected one")
+        }
+        let value = request.head.span.extracting(slice.range)
+        guard value.count > 7, value.extracting(0..<7).matchesWithoutCase("bearer ") else { return parameter }
+        var start = 7
+        while start < value.count, value[start] == UInt8(ascii: " ") { start += 1 }
+        let token = Array(request.head[(slice.range.lowerBound + start)..<slice.range.upperBound])
+        guard parameter == nil || parameter == token else {
+            throw Refusal(.malformed, "two tokens that differ")
+        }
+        return token
+    }
+}
+
+extension RouteCall {
+    /// Whose call it is by its signature, or by what it says; nil for a version that nobody has added.
+    fileprivate var statedRelease: ReleaseKey? {
+        caller?.release ?? unsigned.flatMap { $0.isOfOtherVersions ? nil : $0 }
+    }
+}
