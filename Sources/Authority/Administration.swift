@@ -48,7 +48,8 @@ extension Deployment {
         guard !draft.id.description.hasPrefix(HostedApp.otherVersionsPrefix) else {
             throw Fault(
                 .usage,
-                "key id \(draft.id): `\(HostedApp.otherVersionsPrefix)` stands for versions that nobody has added")
+                "key id \(draft.id): what begins with `\(HostedApp.otherVersionsPrefix)` stands for versions that are "
+                    + "not registered; expected another")
         }
         let answerKey = AnswerKey.publicHalf(of: try answerKey())
         guard let answerKey else { throw Fault(.failed, "answer key: not an Ed25519 seed") }

@@ -60,7 +60,9 @@ extension PolicyKey {
                 set(&policy, [])
                 return text
             }
-            guard text.utf8.count <= 1_024, let places = RequestPlace.list(text, of: kinds) else { return nil }
+            guard text.utf8.count <= 1_024, let places = RequestPlace.list(text, of: kinds) else {
+                return nil
+            }
             set(&policy, places)
             return text
         }

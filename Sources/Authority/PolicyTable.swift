@@ -164,31 +164,33 @@ extension PolicyKey {
         PolicyKey(
             name: "token-in", value: "PLACE,…",
             meaning:
-                "where scheme token reads the token of a request without a signature: bearer (the Authorization field), "
-                + "form:NAME, query:NAME, cookie:NAME, header:NAME; exactly one of them may have one",
+                "where scheme token reads the token of a request without a signature: bearer (the Authorization "
+                + "field), form:NAME, query:NAME, cookie:NAME, header:NAME; exactly one of them may have one",
             fallback: "bearer",
             expected: "up to 8 places such as bearer,form:token,query:token,cookie:sid,header:x-token",
-            visibility: .shown, apply: places(of: [.bearer, .form, .query, .cookie, .header]) { $0.tokenPlaces = $1 }),
+            visibility: .shown,
+            apply: places(of: [.bearer, .form, .query, .cookie, .header]) { $0.tokenPlaces = $1 }),
         PolicyKey(
             name: "user-in", value: "PLACE,… | none",
             meaning:
-                "where such a request may name its user, who must be the token's: form:NAME, query:NAME, cookie:NAME, "
-                + "header:NAME",
+                "where such a request may name its user, who must be the token's: form:NAME, query:NAME, "
+                + "cookie:NAME, header:NAME",
             fallback: "form:userId", expected: "none, or up to 8 places such as form:userId,header:x-user-id",
             visibility: .shown,
             apply: places(of: [.form, .query, .cookie, .header], orNone: true) { $0.userPlaces = $1 }),
         PolicyKey(
             name: "release-in", value: "PLACE,…",
             meaning:
-                "where such a request names the app's version, so that it can be retired: form:NAME, query:NAME, cookie:NAME, "
-                + "header:NAME, user-agent:/PATTERN/ with one group; the first that has a value counts",
+                "where such a request names the app's version, so that it can be retired: form:NAME, query:NAME, "
+                + "cookie:NAME, header:NAME, user-agent:/PATTERN/ with one group; the first that has a value counts",
             fallback: "none: the version of the last login or renewal",
             expected: "up to 8 places such as form:ver,header:x-app-version,user-agent:/Shop\\/([0-9.]+)/",
             visibility: .shown, apply: places(of: statedKinds) { $0.releasePlaces = $1 }),
         PolicyKey(
             name: "platform-in", value: "PLACE,…",
             meaning: "the same of its platform, where versions of several platforms have one name",
-            fallback: "none: the platform of the login", expected: "up to 8 places such as form:plat,header:x-platform",
+            fallback: "none: the platform of the login",
+            expected: "up to 8 places such as form:plat,header:x-platform",
             visibility: .shown, apply: places(of: statedKinds) { $0.platformPlaces = $1 }),
         PolicyKey(
             name: "legacy-paths", value: "DOOR:/PATH,…",

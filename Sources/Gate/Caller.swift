@@ -17,7 +17,8 @@ package struct Caller: Sendable {
     package let created: Int64?
     /// What a body that streams must turn out to be. A body that was held has been checked.
     package let body: BodyExpectation
-    /// What is left out of the request for the sake of the token in it; nil for callers whose proof is a signature.
+    /// What is left out of the request for the sake of the token in it; nil for callers whose proof is a
+    /// signature.
     package let withheld: WithheldToken?
 
     init(_ proof: consuming CompleteProof) {

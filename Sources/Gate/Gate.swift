@@ -161,7 +161,8 @@ package final class Gate: Sendable {
         return caller
     }
 
-    /// The same for a caller whose proof is a token alone, which nothing remembers and no signature goes along with.
+    /// The same for a caller whose proof is a token alone, which nothing remembers and no signature goes
+    /// along with.
     nonisolated(nonsending) private func admit(
         _ caller: Caller, sending request: Request, _ judgement: Judgement, _ work: WorkspaceLease
     ) async throws(Refusal) -> Caller {

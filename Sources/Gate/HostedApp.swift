@@ -10,11 +10,11 @@ package final class HostedApp: Sendable {
     package let policy: Policy
     /// The versions that send a token and no signature.
     private let releases: [ReleaseKey]
-    /// What stands for every version of them that nobody has added, so that no caller can make a release.
+    /// What stands for every version of them that is not registered, so that no caller can make a release.
     package let otherVersions: ReleaseKey
 
-    /// What the platform and the version of ``otherVersions`` are called, and the platform of a session that began on
-    /// one that no release names.
+    /// What the platform and the version of ``otherVersions`` are called, and the platform of a session that
+    /// began on one that no release names.
     package static let unknown = "unknown"
 
     /// `releases` are the app's of scheme `token`.
@@ -23,7 +23,8 @@ package final class HostedApp: Sendable {
         self.policy = policy
         self.releases = releases.sorted { $0.id.description < $1.id.description }
         otherVersions = ReleaseKey(
-            id: HostedApp.otherVersionsID(of: name), app: name, platform: HostedApp.unknown, version: HostedApp.unknown,
+            id: HostedApp.otherVersionsID(of: name), app: name, platform: HostedApp.unknown,
+            version: HostedApp.unknown,
             scheme: .token, policy: policy, key: SigningKey(Secret(random: 32)))
     }
 
@@ -37,17 +38,19 @@ package final class HostedApp: Sendable {
             return KeyID(ours: otherVersionsPrefix + app)
         }
         let digest = Hex.encode(SHA256.digest(name.span).span).prefix(24)
-        return KeyID(ours: otherVersionsPrefix + String(decoding: name.prefix(32), as: UTF8.self) + "~" + digest)
+        return KeyID(
+            ours: otherVersionsPrefix + String(decoding: name.prefix(32), as: UTF8.self) + "~" + digest)
     }
 
     /// Whether a token of ours is enough here.
     var takesTokens: Bool { policy.schemes.contains(.token) && policy.legacySession == .authority }
 
-    /// The release by whose rules a request that bears a token alone is judged. `session` is the token's; nil for a login.
+    /// The release by whose rules a request that bears a token alone is judged. `session` is the token's; nil
+    /// for a login.
     ///
-    /// The version is what the request says, else the one that the session was last signed in or renewed under. A request
-    /// that says a version and no platform is of the session's platform; where that is not known, the version must be that
-    /// of one release alone.
+    /// The version is what the request says, else the one that the session was last signed in or renewed
+    /// under. A request that says a version and no platform is of the session's platform; where that is not
+    /// known, the version must be that of one release alone.
     func release(saying stated: StatedVersion, in session: Session?) -> ReleaseKey {
         guard let version = stated.version else {
             return releases.first { $0.id == session?.release } ?? otherVersions
@@ -77,19 +80,19 @@ struct StatedVersion {
 }
 
 extension HostedApp {
-    /// The release that a login or a renewal without a signature comes from, by what it says. Nil where the app takes no
-    /// tokens alone.
+    /// The release that a login or a renewal without a signature comes from, by what it says. Nil where the
+    /// app takes no tokens alone.
     package func release(signingInBy request: Request) throws(Refusal) -> ReleaseKey? {
         takesTokens ? release(saying: try StatedVersion(in: request, by: policy), in: nil) : nil
     }
 }
 
 extension ReleaseKey {
-    /// Whether it stands for every version that nobody has added: no row of the store has its id.
+    /// Whether it stands for every version that is not registered: no row of the store has its id.
     package var isOfOtherVersions: Bool { scheme == .token && id == HostedApp.otherVersionsID(of: app) }
 
-    /// Refuses a login or a renewal of a version that is not served any more. `network` is where the client calls from;
-    /// `now` is in whole Unix seconds.
+    /// Refuses a login or a renewal of a version that is not served any more. `network` is where the client
+    /// calls from; `now` is in whole Unix seconds.
     package func checkServed(from network: () -> [UInt8], at now: Int64) throws(Refusal) {
         _ = try Releases().check(self, in: nil, .reads, from: network, at: now)
     }

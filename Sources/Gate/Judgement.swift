@@ -105,8 +105,8 @@ extension Judgement {
     /// The session whose key the request names, rightly or not.
     package var session: Session? { candidate?.session }
 
-    /// Whether it was refused because its signature does not hold, or its key id, or the token that it bears alone, is
-    /// nobody's.
+    /// Whether it was refused because its signature does not hold, or its key id, or the token that it bears
+    /// alone, is nobody's.
     package var failedVerification: Bool {
         guard signer == nil, let refusal else { return false }
         return refusal.code == .badSignature || refusal.code == .unknownKey

@@ -27,7 +27,8 @@ package struct KeyID: Sendable, Hashable, CustomStringConvertible {
         self.init(bytes.span)
     }
 
-    /// A name of our own: what is not visible ASCII is left out, and so is what lies beyond the longest key id.
+    /// A name of our own: what is not visible ASCII is left out, and so is what lies beyond the longest key
+    /// id.
     package init(ours text: String) {
         storage = InlineArray(repeating: 0)
         length = 0

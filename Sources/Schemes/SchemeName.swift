@@ -10,7 +10,9 @@ package enum SchemeName: String, Sendable, CaseIterable {
     case token
 
     /// Those that sign.
-    package static let signing: [SchemeName] = [.messageSignatures, .sigV4, .formMD5, .authV1, .authV2, .authV4]
+    package static let signing: [SchemeName] = [
+        .messageSignatures, .sigV4, .formMD5, .authV1, .authV2, .authV4,
+    ]
 
     /// Whether it is here for app versions already in the field, and is to go with them.
     package var isLegacy: Bool {

@@ -469,7 +469,8 @@ extension Caller {
 }
 
 extension Judgement {
-    /// What the head has proved about the caller; nil while no signature has held, and no token alone is a live one.
+    /// What the head has proved about the caller; nil while no signature has held, and no token alone is a
+    /// live one.
     fileprivate var proof: CallerProof? {
         if let bearing { return .session(account: bearing.account.number) }
         guard signer != nil else { return nil }

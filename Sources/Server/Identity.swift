@@ -105,7 +105,9 @@ final class Identity {
         var forwarded: UInt128 = 0
         for index in request.fields.indices where index < UInt128.bitWidth {
             // A token of ours is told to nobody, covered or not.
-            if caller.session?.kind == .bearer, request.fields[index].known == .authorization, caller.withheld == nil {
+            if caller.session?.kind == .bearer, request.fields[index].known == .authorization,
+                caller.withheld == nil
+            {
                 continue
             }
             if callerFields.isRemoved(request.fields[index], of: request) { continue }

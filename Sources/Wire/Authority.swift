@@ -11,8 +11,8 @@ package enum Authority {
 }
 
 extension Request {
-    /// How a client reached the trusted proxy that this request comes from, as that says it in `X-Forwarded-Proto`; how
-    /// the proxy reached us where it says nothing else.
+    /// How a client reached the trusted proxy that this request comes from, as that says it in
+    /// `X-Forwarded-Proto`; how the proxy reached us where it says nothing else.
     package var proxiedTransport: Transport {
         guard let value = value(of: "x-forwarded-proto") else { return transport }
         let text = head.span.extracting(value.range)

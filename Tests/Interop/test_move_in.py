@@ -42,7 +42,9 @@ class Moved:
     def __init__(self, number: int, folder):
         self.folder, (first, *self.later) = folder, pages()[number]
         (folder / "their-private-key").write_text(SECRET)
-        self.shop = Shop()
+        (folder / "their-accounts.csv").write_text(
+            f"name,user_id,rung,value\n137,41,md5,{hashlib.md5(b'older').hexdigest()}\n")
+        self.shop = Shop(believes_the_gateway=number == 4)
         commands, serve = [], None
         for line in first.strip().split("\n"):
             if line.startswith("countersign serve "):
@@ -167,6 +169,23 @@ class TokenApp(App):
         return self.send("POST", path, {"Content-Type": FORM}, urllib.parse.urlencode(sent).encode())
 
 
+class TwoTokenApp(App):
+    """Signs nothing; the MD5 of a password, a login token and a token for two hours, alone; renews and says its version."""
+
+    def call(self, path: str, parameters: dict[str, str]) -> dict:
+        fields = {"Content-Type": FORM, "X-App-Version": "4.1"}
+        sent = parameters | {"plat": "ios"}
+        if "pwd" in sent:
+            sent["pwd"] = hashlib.md5(sent["pwd"].encode()).hexdigest()
+        if self.token and path not in (self.paths["login"], self.paths["signup"], self.paths["token"]):
+            fields["Authorization"] = f"Bearer {self.token}"
+        return self.send("POST", path, fields, urllib.parse.urlencode(sent).encode())
+
+    @staticmethod
+    def is_login_page(said: dict) -> bool:
+        return said.get("err", {}).get("code") == -100 or said.get("code") in ("session-ended", "unsigned")
+
+
 class CookieApp(App):
     """Signs nothing; JSON, and the backend's cookie."""
 
@@ -246,6 +265,41 @@ def test_page_3(moved, kind):
     sent = len(moved.shop.seen)
     moved.run(way_out[-1])
     assert app.orders()["code"] == "unsigned" and len(moved.shop.seen) == sent
+
+
+@pytest.mark.parametrize("moved", [4], indirect=True)
+def test_page_4(moved):
+    first, second, older = TwoTokenApp(moved), TwoTokenApp(moved), TwoTokenApp(moved)
+    # Who had an account has it still; a new one gets the next number.
+    assert older.logs_in("137", "older")["userId"] == 41 and older.orders() == {"orders": [4100], "userId": 41}
+    made = first.signs_up("138", "secret")
+    assert made["userId"] == 42 and first.signs_up("138", "other")["userId"] == 0
+    assert first.logs_in("138", "wrong")["userId"] == 0 and first.is_login_page(first.orders())
+    assert first.logs_in("138", "secret")["userId"] == 42
+    assert first.orders() == {"orders": [4200], "userId": 42}
+    seen = moved.shop.seen[-1][2]
+    assert seen["countersign-scheme"] == "token" and seen["countersign-version"] == "4.1" and "authorization" not in seen
+    # The token runs out, the login token gets a new one, and the old one is good for nothing.
+    moved.gateway.admin("app", "policy", "shop", "--set", "token-lifetime=1s")
+    assert first.logs_in("138", "secret")["userId"] == 42
+    moved.gateway.admin("app", "policy", "shop", "--set", "token-lifetime=")
+    time.sleep(2.1)
+    assert first.orders()["code"] == "token-expired"
+    assert first.renews().get("token") and first.orders()["orders"] == [4200]
+    assert second.logs_in("138", "secret")["userId"] == 42 and second.orders()["orders"] == [4200]
+    assert first.is_login_page(first.orders()) and first.is_login_page(first.renews())
+    assert second.call("/user/password", {"phoneNo": "138", "pwd": "secret", "newPassword": hashlib.md5(b"new").hexdigest()})["userId"] == 42
+    assert second.logs_in("138", "secret")["userId"] == 0 and second.logs_in("138", "new")["userId"] == 42
+    assert second.logs_out() == {"result": 1} and second.is_login_page(second.orders())
+    assert second.is_login_page(second.renews())
+    assert second.logs_in("138", "new")["userId"] == 42 and second.orders()["orders"] == [4200]
+    # None of it reached the backend but the calls.
+    assert {path for _, path, _ in moved.shop.seen} == {"/orders"}
+    sent = len(moved.shop.seen)
+    moved.run(moved.later[0])
+    gone = second.orders()
+    assert gone["code"] == "update-required" and gone["update_url"] == "https://apps.example.com/shop"
+    assert len(moved.shop.seen) == sent
 
 
 @pytest.mark.parametrize("moved", [5], indirect=True)

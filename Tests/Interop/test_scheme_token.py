@@ -1,4 +1,4 @@
-"""Apps that send a token and no signature: what scheme `token` admits, what it refuses, and what the backend gets to see."""
+"""Apps that send a token and no signature: what scheme `token` admits and refuses, and what the backend sees."""
 
 import json
 import time
@@ -15,15 +15,25 @@ APP_ID, PRIVATE_KEY = "Zk3vQp81LmTn0aWd", "hUe7cXs2Rb9yKfJ4"
 PLACES = "bearer,form:token,query:token,cookie:sid,header:X-Token"
 VERSIONS = r"form:ver,header:X-App-Version,user-agent:/Shop\/([0-9.]+)/"
 # `short` has tokens that live a second, `plain` no scheme that signs in forms, `port` one port of its host.
-HOSTS = {"shop": "shop.example", "plain": "plain.example", "port": "port.example:8443", "short": "short.example",
-         "off": "off.example", "theirs": "theirs.example", "one": "twins.example", "two": "twins.example"}
+HOSTS = {
+    "shop": "shop.example",
+    "plain": "plain.example",
+    "port": "port.example:8443",
+    "short": "short.example",
+    "off": "off.example",
+    "theirs": "theirs.example",
+    "one": "twins.example",
+    "two": "twins.example",
+}
 
 
 def answering(seen, sock) -> None:
     """The usual answer, with cookies."""
     body = b"ok"
-    sock.sendall(b"HTTP/1.1 200 OK\r\nSet-Cookie: visit=7; Path=/; HttpOnly\r\nSet-Cookie: theme=dark\r\n"
-                 b"Content-Length: %d\r\n\r\n" % len(body) + body)
+    sock.sendall(
+        b"HTTP/1.1 200 OK\r\nSet-Cookie: visit=7; Path=/; HttpOnly\r\nSet-Cookie: theme=dark\r\n"
+        b"Content-Length: %d\r\n\r\n" % len(body) + body
+    )
 
 
 class Place:
@@ -33,23 +43,51 @@ class Place:
         self.gateway, self.backend = gateway, backend
         self.count = 0
 
-    def send(self, host: str, method: str, target: str, *fields: tuple[str, str], body: str | None = None,
-             type: str = "application/x-www-form-urlencoded") -> Answer:
-        lines = [f"{method} {target} HTTP/1.1", f"Host: {host}", *(f"{name}: {value}" for name, value in fields)]
+    def send(
+        self,
+        host: str,
+        method: str,
+        target: str,
+        *fields: tuple[str, str],
+        body: str | None = None,
+        type: str = "application/x-www-form-urlencoded",
+    ) -> Answer:
+        lines = [
+            f"{method} {target} HTTP/1.1",
+            f"Host: {host}",
+            *(f"{name}: {value}" for name, value in fields),
+        ]
         if body is not None:
             lines += [f"Content-Type: {type}", f"Content-Length: {len(body.encode())}"]
         return self.gateway.send("\r\n".join([*lines, "", body or ""]).encode())
 
-    def log_in(self, app: str = "shop", name: str = "ada", more: str = "", *fields: tuple[str, str], host: str | None = None) -> dict:
-        answer = self.send(host or HOSTS[app], "POST", "/login/login.php", *fields, body=f"username={name}&password=pw-{name}{more}")
+    def log_in(
+        self,
+        app: str = "shop",
+        name: str = "ada",
+        more: str = "",
+        *fields: tuple[str, str],
+        host: str | None = None,
+    ) -> dict:
+        answer = self.send(
+            host or HOSTS[app],
+            "POST",
+            "/login/login.php",
+            *fields,
+            body=f"username={name}&password=pw-{name}{more}",
+        )
         assert answer.status == 200, answer.body
         return json.loads(answer.body)
 
     def signed_login(self, name: str = "ada") -> dict:
-        body = urllib.parse.urlencode(signed({"username": name, "password": f"pw-{name}"}, APP_ID, PRIVATE_KEY, "ios", "2.0"))
+        body = urllib.parse.urlencode(
+            signed({"username": name, "password": f"pw-{name}"}, APP_ID, PRIVATE_KEY, "ios", "2.0")
+        )
         return json.loads(self.send(HOSTS["shop"], "POST", "/login/login.php", body=body).body)
 
-    def get(self, token: str | None, *fields: tuple[str, str], host: str = "shop.example", target: str = "/me") -> Answer:
+    def get(
+        self, token: str | None, *fields: tuple[str, str], host: str = "shop.example", target: str = "/me"
+    ) -> Answer:
         own = [("Authorization", f"Bearer {token}")] if token else []
         return self.send(host, "GET", target, *own, *fields)
 
@@ -59,14 +97,34 @@ class Place:
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
-    with Backend(answering) as backend, Gateway(
-            tmp_path_factory.mktemp("token"), "--tls", "off", "--upstream", backend.url, "--login-address", "100000/1s",
-            "--authority", ",".join([*dict.fromkeys(HOSTS.values()), "port.example"])) as gateway:
-        common = {"legacy_login": "on", "slots": "unlimited", "token_in": PLACES, "release_in": VERSIONS,
-                  "platform_in": "header:X-Platform", "user_in": "form:userId,header:X-User-Id,cookie:uid"}
+    with (
+        Backend(answering) as backend,
+        Gateway(
+            tmp_path_factory.mktemp("token"),
+            "--tls",
+            "off",
+            "--upstream",
+            backend.url,
+            "--login-address",
+            "100000/1s",
+            "--authority",
+            ",".join([*dict.fromkeys(HOSTS.values()), "port.example"]),
+        ) as gateway,
+    ):
+        common = {
+            "legacy_login": "on",
+            "slots": "unlimited",
+            "token_in": PLACES,
+            "release_in": VERSIONS,
+            "platform_in": "header:X-Platform",
+            "user_in": "form:userId,header:X-User-Id,cookie:uid",
+        }
         for app, host in HOSTS.items():
-            policy = common | {"legacy_host": host, "legacy_session": "authority",
-                               "schemes": "form-md5,token" if app == "shop" else "token"}
+            policy = common | {
+                "legacy_host": host,
+                "legacy_session": "authority",
+                "schemes": "form-md5,token" if app == "shop" else "token",
+            }
             if app == "short":
                 policy["token_lifetime"] = "1s"
             if app == "off":
@@ -74,15 +132,44 @@ def place(tmp_path_factory):
             if app == "theirs":
                 policy["legacy_session"] = "upstream"
             gateway.add_app(app, **policy)
-            rows = [{"name": name, "user_id": 100 + number, "rung": "plain-post", "value": f"pw-{name}"}
-                    for number, name in enumerate(("ada", "bob", "cy"))]
+            rows = [
+                {"name": name, "user_id": 100 + number, "rung": "plain-post", "value": f"pw-{name}"}
+                for number, name in enumerate(("ada", "bob", "cy"))
+            ]
             gateway.admin("account", "import", app, "-", stdin="\n".join(map(json.dumps, rows)))
-        gateway.admin("release", "add", "shop", "--platform", "ios", "--version", "2.0", "--scheme", "form-md5",
-                      "--key-id", APP_ID, "--secret", PRIVATE_KEY)
+        gateway.admin(
+            "release",
+            "add",
+            "shop",
+            "--platform",
+            "ios",
+            "--version",
+            "2.0",
+            "--scheme",
+            "form-md5",
+            "--key-id",
+            APP_ID,
+            "--secret",
+            PRIVATE_KEY,
+        )
         made = Place(gateway, backend)
-        made.releases = {(platform, version): json.loads(gateway.admin(
-            "release", "add", "shop", "--platform", platform, "--version", version, "--scheme", "token", "--json").out)
-            for platform, version in (("ios", "1.0"), ("android", "1.0"), ("ios", "1.1"))}
+        made.releases = {
+            (platform, version): json.loads(
+                gateway.admin(
+                    "release",
+                    "add",
+                    "shop",
+                    "--platform",
+                    platform,
+                    "--version",
+                    version,
+                    "--scheme",
+                    "token",
+                    "--json",
+                ).out
+            )
+            for platform, version in (("ios", "1.0"), ("android", "1.0"), ("ios", "1.1"))
+        }
         yield made
 
 
@@ -94,8 +181,20 @@ def test_a_release_without_a_key(place):
     made = place.releases["ios", "1.0"]
     assert made["key_id"].startswith("r_") and "secret" not in made and made["scheme"] == "token"
     for option in (("--secret", "x"), ("--algorithm", "ed25519")):
-        done = run("release", "add", "shop", "--platform", "ios", "--version", "9", "--scheme", "token", *option,
-                   "--data", place.gateway.data)
+        done = run(
+            "release",
+            "add",
+            "shop",
+            "--platform",
+            "ios",
+            "--version",
+            "9",
+            "--scheme",
+            "token",
+            *option,
+            "--data",
+            place.gateway.data,
+        )
         assert (done.returncode, "has no key" in done.err) == (2, True), done.err
     done = run("release", "rotate", made["key_id"], "--data", place.gateway.data)
     assert (done.returncode, "has no key" in done.err) == (2, True), done.err
@@ -147,7 +246,15 @@ def test_what_is_no_token_of_such_a_session(place):
     granted = place.log_in()
     token = granted["token"]
     other = token[:-4] + ("AAAA" if token[-4:] != "AAAA" else "BBBB")
-    for value in (granted["loginToken"], "s_" + "A" * 22 + ".0", "eyJhbGciOi", other, token + "A", token[:-1], token.upper()):
+    for value in (
+        granted["loginToken"],
+        "s_" + "A" * 22 + ".0",
+        "eyJhbGciOi",
+        other,
+        token + "A",
+        token[:-1],
+        token.upper(),
+    ):
         answer = place.get(value)
         assert (answer.status, code(answer)) == (401, "session-ended"), value
         assert place.send(HOSTS["shop"], "GET", f"/a?token={value}").status == 401
@@ -182,8 +289,11 @@ def test_a_session_that_was_opened_under_a_signature(place):
     answer = place.get(token)
     assert (answer.status, code(answer)) == (401, "session-ended"), "leaving out the signature"
     # Not by a renewal without one either.
-    renewed = json.loads(place.send(HOSTS["shop"], "POST", "/login/token.php",
-                                    body=f"loginToken={place.signed_login()['loginToken']}").body)
+    renewed = json.loads(
+        place.send(
+            HOSTS["shop"], "POST", "/login/token.php", body=f"loginToken={place.signed_login()['loginToken']}"
+        ).body
+    )
     assert code(place.get(renewed["token"])) == "session-ended"
 
 
@@ -198,7 +308,7 @@ def test_a_session_from_before_token_was_allowed(place):
 
 
 def test_a_signature_beside_the_token_of_such_a_session(place):
-    """An app that signs its calls and not its login goes on as before; a wrong signature is never left out of account."""
+    """An app that signs its calls and not its login goes on as before; a wrong signature is never passed over."""
     token = place.log_in()["token"]
     call = signed({"token": token, "userId": "100"}, APP_ID, PRIVATE_KEY, "ios", "2.0")
     answer = place.send(HOSTS["shop"], "POST", "/api", body=urllib.parse.urlencode(call))
@@ -213,8 +323,19 @@ def test_a_cookie_and_where_the_page_is_from(place):
     cookie = ("Cookie", f"sid={token}")
     assert place.send(host, "GET", "/a", cookie).status == 200
     assert place.send(host, "GET", "/a", cookie, ("Origin", "http://evil.example")).status == 200
-    for origin in [None, "null", "http://evil.example", f"https://{host}", f"http://{host}.evil.example", f"http://{host}:81",
-                   f"http://x@{host}", f"HTTP://{host}", "http://", host, f"http://{host}/"]:
+    for origin in [
+        None,
+        "null",
+        "http://evil.example",
+        f"https://{host}",
+        f"http://{host}.evil.example",
+        f"http://{host}:81",
+        f"http://x@{host}",
+        f"HTTP://{host}",
+        "http://",
+        host,
+        f"http://{host}/",
+    ]:
         more = [("Origin", origin)] if origin else []
         for method in ("POST", "PUT", "DELETE", "OPTIONS"):
             answer = place.send(host, method, "/a", cookie, *more, body="x=1")
@@ -224,30 +345,74 @@ def test_a_cookie_and_where_the_page_is_from(place):
     two = [("Origin", f"http://{host}"), ("Origin", f"http://{host}")]
     assert place.send(host, "POST", "/a", cookie, *two, body="x=1").status == 403
     # Nothing adds the other places by itself.
-    assert place.send(host, "POST", "/a", ("X-Token", token), ("Origin", "http://evil.example"), body="x=1").status == 200
+    assert (
+        place.send(
+            host, "POST", "/a", ("X-Token", token), ("Origin", "http://evil.example"), body="x=1"
+        ).status
+        == 200
+    )
 
 
 def test_the_origin_behind_a_trusted_proxy(tmp_path):
-    with Backend() as backend, Gateway(tmp_path, "--tls", "off", "--upstream", backend.url, "--trusted-proxies", "127.0.0.1",
-                                       "--authority", "shop.example") as gateway:
-        gateway.add_app("shop", schemes="token", legacy_login="on", legacy_session="authority", legacy_host="shop.example",
-                        token_in="cookie:sid")
-        gateway.admin("account", "import", "shop", "-", stdin=json.dumps(
-            {"name": "ada", "user_id": 5, "rung": "plain-post", "value": "pw-ada"}))
+    with (
+        Backend() as backend,
+        Gateway(
+            tmp_path,
+            "--tls",
+            "off",
+            "--upstream",
+            backend.url,
+            "--trusted-proxies",
+            "127.0.0.1",
+            "--authority",
+            "shop.example",
+        ) as gateway,
+    ):
+        gateway.add_app(
+            "shop",
+            schemes="token",
+            legacy_login="on",
+            legacy_session="authority",
+            legacy_host="shop.example",
+            token_in="cookie:sid",
+        )
+        gateway.admin(
+            "account",
+            "import",
+            "shop",
+            "-",
+            stdin=json.dumps({"name": "ada", "user_id": 5, "rung": "plain-post", "value": "pw-ada"}),
+        )
         here = Place(gateway, backend)
         token = here.log_in()["token"]
-        for proto, origin, status in [("https", "https", 200), ("https", "http", 403), ("http", "https", 403), (None, "http", 200)]:
+        for proto, origin, status in [
+            ("https", "https", 200),
+            ("https", "http", 403),
+            ("http", "https", 403),
+            (None, "http", 200),
+        ]:
             more = [("X-Forwarded-Proto", proto)] if proto else []
-            answer = here.send("shop.example", "POST", "/a", ("Cookie", f"sid={token}"), ("Origin", f"{origin}://shop.example"),
-                               ("X-Forwarded-For", "203.0.113.9"), *more, body="x=1")
+            answer = here.send(
+                "shop.example",
+                "POST",
+                "/a",
+                ("Cookie", f"sid={token}"),
+                ("Origin", f"{origin}://shop.example"),
+                ("X-Forwarded-For", "203.0.113.9"),
+                *more,
+                body="x=1",
+            )
             assert answer.status == status, (proto, origin)
 
 
 def test_cookies_both_ways(place):
     token, host = place.log_in()["token"], HOSTS["shop"]
-    answer = place.send(host, "GET", "/a", ("Cookie", f"theme=dark;  sid={token} ;visit=7; q=\"a=b\""))
-    assert [value for name, value in answer.fields if name == "set-cookie"] == ["visit=7; Path=/; HttpOnly", "theme=dark"]
-    assert place.last().get("cookie") == "theme=dark; visit=7; q=\"a=b\""
+    answer = place.send(host, "GET", "/a", ("Cookie", f'theme=dark;  sid={token} ;visit=7; q="a=b"'))
+    assert [value for name, value in answer.fields if name == "set-cookie"] == [
+        "visit=7; Path=/; HttpOnly",
+        "theme=dark",
+    ]
+    assert place.last().get("cookie") == 'theme=dark; visit=7; q="a=b"'
     place.send(host, "GET", "/a", ("Cookie", f"sid={token}"))
     assert place.last().get("cookie") is None
     place.send(host, "GET", "/a", ("Cookie", f"sid={token}; theme=dark"), ("Connection", "cookie"))
@@ -259,31 +424,66 @@ def test_cookies_both_ways(place):
 
 def test_what_no_caller_may_say(place):
     token = place.log_in()["token"]
-    place.get(token, ("Countersign-Account", "7"), ("X-Forwarded-User", "root"), ("Remote-User", "root"), ("X-Real-IP", "1.2.3.4"))
+    place.get(
+        token,
+        ("Countersign-Account", "7"),
+        ("X-Forwarded-User", "root"),
+        ("Remote-User", "root"),
+        ("X-Real-IP", "1.2.3.4"),
+    )
     seen = place.last()
-    assert [value for name, value in seen.fields if name == "countersign-account"] == [seen.get("countersign-account")]
-    assert seen.get("x-forwarded-user") is None and seen.get("remote-user") is None and seen.get("x-real-ip") is None
+    assert [value for name, value in seen.fields if name == "countersign-account"] == [
+        seen.get("countersign-account")
+    ]
+    assert (
+        seen.get("x-forwarded-user") is None
+        and seen.get("remote-user") is None
+        and seen.get("x-real-ip") is None
+    )
 
 
 def test_basic_credentials_of_the_backend_go_on_beside_a_cookie(place):
     token = place.log_in()["token"]
-    assert place.send(HOSTS["shop"], "GET", "/a", ("Cookie", f"sid={token}"), ("Authorization", "Basic YTpi")).status == 200
+    assert (
+        place.send(
+            HOSTS["shop"], "GET", "/a", ("Cookie", f"sid={token}"), ("Authorization", "Basic YTpi")
+        ).status
+        == 200
+    )
     assert place.last().get("authorization") == "Basic YTpi"
 
 
 def test_the_user_that_a_request_names(place):
     token, host = place.log_in()["token"], HOSTS["shop"]
     bearer = ("Authorization", f"Bearer {token}")
-    for target, body in [("/a?userId=100", None), ("/a", "userId=100&x=1"), ("/a?userId=", None), ("/a?%75serId=100", None)]:
-        assert place.send(host, "POST" if body else "GET", target, bearer, body=body).status == 200, (target, body)
+    for target, body in [
+        ("/a?userId=100", None),
+        ("/a", "userId=100&x=1"),
+        ("/a?userId=", None),
+        ("/a?%75serId=100", None),
+    ]:
+        assert place.send(host, "POST" if body else "GET", target, bearer, body=body).status == 200, (
+            target,
+            body,
+        )
     assert place.get(token, ("X-User-Id", "100"), ("Cookie", "uid=100")).status == 200
-    for target, body in [("/a?userId=101", None), ("/a", "userId=101"), ("/a?userId=100&userId=101", None), ("/a?userId=0100", None),
-                         ("/a?userId=100", "userId=101")]:
+    for target, body in [
+        ("/a?userId=101", None),
+        ("/a", "userId=101"),
+        ("/a?userId=100&userId=101", None),
+        ("/a?userId=0100", None),
+        ("/a?userId=100", "userId=101"),
+    ]:
         answer = place.send(host, "POST" if body else "GET", target, bearer, body=body)
         assert (answer.status, code(answer)) == (401, "session-ended"), (target, body)
     for more in (("X-User-Id", "101"), ("Cookie", "uid=101")):
         assert code(place.get(token, more)) == "session-ended", more
-    for target, body in [("/a?USERID=101", None), ("/a", "userId[]=101"), ("/a?x=1;userId=101", None), ("/a?userId.x=1", None)]:
+    for target, body in [
+        ("/a?USERID=101", None),
+        ("/a", "userId[]=101"),
+        ("/a?x=1;userId=101", None),
+        ("/a?userId.x=1", None),
+    ]:
         answer = place.send(host, "POST" if body else "GET", target, bearer, body=body)
         assert (answer.status, code(answer)) == (400, "malformed"), (target, body)
     assert code(place.get(token, ("Cookie", "UID=101"))) == "malformed"
@@ -291,41 +491,86 @@ def test_the_user_that_a_request_names(place):
 
 
 class TestVersions:
-    def seen(self, place, token: str, *fields: tuple[str, str], body: str | None = None) -> tuple[str, str, str]:
-        answer = place.send(HOSTS["shop"], "POST" if body else "GET", "/v", ("Authorization", f"Bearer {token}"), *fields, body=body)
+    def seen(
+        self, place, token: str, *fields: tuple[str, str], body: str | None = None
+    ) -> tuple[str, str, str]:
+        answer = place.send(
+            HOSTS["shop"],
+            "POST" if body else "GET",
+            "/v",
+            ("Authorization", f"Bearer {token}"),
+            *fields,
+            body=body,
+        )
         assert answer.status == 200, answer.body
         seen = place.last()
-        return seen.get("countersign-platform"), seen.get("countersign-version"), seen.get("countersign-release")
+        return (
+            seen.get("countersign-platform"),
+            seen.get("countersign-version"),
+            seen.get("countersign-release"),
+        )
 
     def test_where_it_is_read(self, place):
         token = place.log_in()["token"]
-        other, ids = ("unknown", "unknown", "token:shop"), {key: made["key_id"] for key, made in place.releases.items()}
+        other, ids = (
+            ("unknown", "unknown", "token:shop"),
+            {key: made["key_id"] for key, made in place.releases.items()},
+        )
         assert self.seen(place, token) == other
         assert self.seen(place, token, ("X-App-Version", "1.1")) == ("ios", "1.1", ids["ios", "1.1"])
         assert self.seen(place, token, body="ver=1.1") == ("ios", "1.1", ids["ios", "1.1"])
-        assert self.seen(place, token, ("User-Agent", "Shop/1.1 CFNetwork/1408")) == ("ios", "1.1", ids["ios", "1.1"])
+        assert self.seen(place, token, ("User-Agent", "Shop/1.1 CFNetwork/1408")) == (
+            "ios",
+            "1.1",
+            ids["ios", "1.1"],
+        )
         assert self.seen(place, token, ("X-App-Version", "1.0")) == other, "two platforms have it"
-        assert self.seen(place, token, ("X-App-Version", "1.0"), ("X-Platform", "Android")) == ("android", "1.0", ids["android", "1.0"])
-        assert self.seen(place, token, ("X-App-Version", "9.9"), ("User-Agent", "Shop/1.1")) == other, "the first place counts"
+        assert self.seen(place, token, ("X-App-Version", "1.0"), ("X-Platform", "Android")) == (
+            "android",
+            "1.0",
+            ids["android", "1.0"],
+        )
+        assert self.seen(place, token, ("X-App-Version", "9.9"), ("User-Agent", "Shop/1.1")) == other, (
+            "the first place counts"
+        )
         assert self.seen(place, token, ("X-App-Version", "x" * 2_000)) == other
         assert self.seen(place, token, ("X-App-Version", "token:shop")) == other
 
     def test_the_login_s_and_the_renewal_s(self, place):
         granted = place.log_in("shop", "bob", "&ver=1.0", ("X-Platform", "ios"))
         assert self.seen(place, granted["token"])[:2] == ("ios", "1.0")
-        assert self.seen(place, granted["token"], ("X-App-Version", "1.0"))[:2] == ("ios", "1.0"), "on the login's platform"
+        assert self.seen(place, granted["token"], ("X-App-Version", "1.0"))[:2] == ("ios", "1.0"), (
+            "on the login's platform"
+        )
         # Within ten seconds of the login a renewal is answered with the same token, and changes nothing.
         time.sleep(10.5)
-        answer = place.send(HOSTS["shop"], "POST", "/login/token.php", ("X-App-Version", "1.1"),
-                            body=f"loginToken={granted['loginToken']}")
+        answer = place.send(
+            HOSTS["shop"],
+            "POST",
+            "/login/token.php",
+            ("X-App-Version", "1.1"),
+            body=f"loginToken={granted['loginToken']}",
+        )
         token = json.loads(answer.body)["token"]
         assert self.seen(place, token)[:2] == ("ios", "1.1")
 
-    @pytest.mark.parametrize("text, version", [
-        ("Shop/1.1", "1.1"), ("x Shop/1.1; y", "1.1"), ("Shop/ Shop/1.1", "1.1"), ("ShopShop/1.1", "1.1"), ("shop/1.1", None),
-        ("Shop/1.1" + "1" * 20, None), ("Shop/", None), ("a" * 248 + "Shop/1.1", "1.1"), ("a" * 247 + "Shop/1.1 (x)", "1.1"),
-        ("a" * 249 + "Shop/1.1", None), ("a" * 248 + "Shop/1.10", None), ("Shop/" * 60 + "1.1", None),
-    ])
+    @pytest.mark.parametrize(
+        "text, version",
+        [
+            ("Shop/1.1", "1.1"),
+            ("x Shop/1.1; y", "1.1"),
+            ("Shop/ Shop/1.1", "1.1"),
+            ("ShopShop/1.1", "1.1"),
+            ("shop/1.1", None),
+            ("Shop/1.1" + "1" * 20, None),
+            ("Shop/", None),
+            ("a" * 248 + "Shop/1.1", "1.1"),
+            ("a" * 247 + "Shop/1.1 (x)", "1.1"),
+            ("a" * 249 + "Shop/1.1", None),
+            ("a" * 248 + "Shop/1.10", None),
+            ("Shop/" * 60 + "1.1", None),
+        ],
+    )
     def test_patterns(self, place, text, version):
         token = place.log_in()["token"]
         assert self.seen(place, token, ("User-Agent", text))[1] == (version or "unknown")
@@ -333,7 +578,9 @@ class TestVersions:
     def test_a_pattern_costs_what_the_text_is_long(self, place):
         """What makes other programs try all ways costs no more than any other text."""
         token = place.log_in()["token"]
-        place.gateway.admin("app", "policy", "shop", "--set", "release-in=user-agent:/" + "[a]+" * 25 + "(b)/")
+        place.gateway.admin(
+            "app", "policy", "shop", "--set", "release-in=user-agent:/" + "[a]+" * 25 + "(b)/"
+        )
         began = time.monotonic()
         for _ in range(50):
             self.seen(place, token, ("User-Agent", "a" * 250))
@@ -349,12 +596,16 @@ class TestVersions:
         for answer in (place.get(granted["token"], *android), place.get(granted["token"])):
             assert (answer.status, code(answer)) == (426, "update-required")
             assert json.loads(answer.body)["update_url"] == url
-        answer = place.send(HOSTS["shop"], "POST", "/login/login.php", *android, body="username=cy&password=pw-cy")
+        answer = place.send(
+            HOSTS["shop"], "POST", "/login/login.php", *android, body="username=cy&password=pw-cy"
+        )
         err = json.loads(answer.body)["err"]
         assert (err["code"], err["eventId"]) == (-99, url)
         impact = json.loads(place.gateway.admin("release", "impact", key, "--json").out)
         assert impact["sessions"] == 1 and impact["stage"] == "retired"
-        answer = place.send(HOSTS["shop"], "POST", "/login/token.php", *android, body=f"loginToken={granted['loginToken']}")
+        answer = place.send(
+            HOSTS["shop"], "POST", "/login/token.php", *android, body=f"loginToken={granted['loginToken']}"
+        )
         assert json.loads(answer.body)["err"]["code"] == -99
         assert place.get(granted["token"], ("X-App-Version", "1.1"), ("X-Platform", "ios")).status == 200
         deadline, line = time.monotonic() + 15, {}
@@ -366,15 +617,36 @@ class TestVersions:
 
 
 def test_bad_policies(place):
-    for setting in ["token-in=bearer,bearer", "token-in=header:Cookie", "token-in=header:X_Token", "token-in=user-agent:/(a)/",
-                    "token-in=form:", "token-in=form:a b", "token-in=" + ",".join(f"form:a{n}" for n in range(9)), "token-in=body:x",
-                    "token-in=header:Authorization", "token-in=header:Content-Type", "token-in=header:countersign-app",
-                    "user-in=bearer", "release-in=user-agent:/a/", "release-in=user-agent:/(a|b)/", "release-in=user-agent:/(a)(b)/",
-                    "release-in=user-agent:/((a))/", "release-in=user-agent:/(a*)/", r"release-in=user-agent:/(\d+)/",
-                    "release-in=user-agent:/(a+)/", "release-in=user-agent:/(.)/", "release-in=user-agent:/([^a])/",
-                    "release-in=user-agent:/([a)/", "release-in=user-agent:/(a/", "release-in=user-agent:/()/",
-                    "release-in=user-agent:/([z-a])/", "release-in=user-agent:/(" + "a" * 130 + ")/", "release-in=user-agent:(a)",
-                    "window=token=60s"]:
+    for setting in [
+        "token-in=bearer,bearer",
+        "token-in=header:Cookie",
+        "token-in=header:X_Token",
+        "token-in=user-agent:/(a)/",
+        "token-in=form:",
+        "token-in=form:a b",
+        "token-in=" + ",".join(f"form:a{n}" for n in range(9)),
+        "token-in=body:x",
+        "token-in=header:Authorization",
+        "token-in=header:Content-Type",
+        "token-in=header:countersign-app",
+        "user-in=bearer",
+        "release-in=user-agent:/a/",
+        "release-in=user-agent:/(a|b)/",
+        "release-in=user-agent:/(a)(b)/",
+        "release-in=user-agent:/((a))/",
+        "release-in=user-agent:/(a*)/",
+        r"release-in=user-agent:/(\d+)/",
+        "release-in=user-agent:/(a+)/",
+        "release-in=user-agent:/(.)/",
+        "release-in=user-agent:/([^a])/",
+        "release-in=user-agent:/([a)/",
+        "release-in=user-agent:/(a/",
+        "release-in=user-agent:/()/",
+        "release-in=user-agent:/([z-a])/",
+        "release-in=user-agent:/(" + "a" * 130 + ")/",
+        "release-in=user-agent:(a)",
+        "window=token=60s",
+    ]:
         done = run("app", "policy", "shop", "--set", setting, "--data", place.gateway.data)
         assert done.returncode == 2, setting
     token = place.log_in()["token"]
@@ -416,7 +688,9 @@ def test_a_session_that_ended(place):
 def test_a_token_that_ran_out_is_renewed(place):
     granted, host = place.log_in("short"), HOSTS["short"]
     deadline = time.monotonic() + 15
-    while code(answer := place.get(granted["token"], host=host)) == "accepted" and time.monotonic() < deadline:
+    while (
+        code(answer := place.get(granted["token"], host=host)) == "accepted" and time.monotonic() < deadline
+    ):
         time.sleep(0.2)
     assert (answer.status, code(answer)) == (401, "token-expired")
     place.gateway.admin("app", "policy", "short", "--set", "token-lifetime=1h")
@@ -439,7 +713,9 @@ def test_a_route_that_asks_for_a_device_s_signature(place):
 def test_an_app_that_says_debug_is_told_the_reason(place):
     host = HOSTS["plain"]
     token = place.log_in("plain")["token"]
-    wrong = lambda: json.loads(place.send(host, "GET", "/a?userId=7", ("Authorization", f"Bearer {token}")).body)  # noqa: E731
+    wrong = lambda: json.loads(
+        place.send(host, "GET", "/a?userId=7", ("Authorization", f"Bearer {token}")).body
+    )  # noqa: E731
     assert "detail" not in wrong()
     place.gateway.admin("app", "policy", "plain", "--set", "debug=on")
     assert wrong()["detail"] == "userId is not the user that the token belongs to"
@@ -461,7 +737,12 @@ def test_once(place):
     assert len(place.backend.seen) == before + 1
     assert code(place.send(host, "POST", "/orders", *order, body="item=2")) == "forbidden"
     other = place.log_in("shop", "bob")["token"]
-    assert place.send(host, "POST", "/orders", ("Authorization", f"Bearer {other}"), order[1], body="item=1").status == 200
+    assert (
+        place.send(
+            host, "POST", "/orders", ("Authorization", f"Bearer {other}"), order[1], body="item=1"
+        ).status
+        == 200
+    )
     assert len(place.backend.seen) == before + 2, "another account's key is another one"
     # Equal requests without a key are two.
     for _ in range(2):
@@ -481,7 +762,11 @@ def test_bodies(place):
 
 def test_a_body_is_not_read_for_what_the_head_refuses(place):
     for token, expected in (("b_" + "A" * 43, "session-ended"), (None, "unsigned")):
-        lines = [f"POST /a HTTP/1.1\r\nHost: {HOSTS['plain']}", "Content-Type: application/json", "Content-Length: 500000"]
+        lines = [
+            f"POST /a HTTP/1.1\r\nHost: {HOSTS['plain']}",
+            "Content-Type: application/json",
+            "Content-Length: 500000",
+        ]
         if token:
             lines.append(f"Authorization: Bearer {token}")
         answer = place.gateway.send(("\r\n".join(lines) + "\r\n\r\n").encode())
@@ -491,7 +776,10 @@ def test_a_body_is_not_read_for_what_the_head_refuses(place):
 def test_the_meter(place):
     token = place.log_in("plain")["token"]
     for _ in range(3):
-        assert place.get(token, ("X-App-Version", f"made-up-{time.time_ns()}"), host=HOSTS["plain"]).status == 200
+        assert (
+            place.get(token, ("X-App-Version", f"made-up-{time.time_ns()}"), host=HOSTS["plain"]).status
+            == 200
+        )
     deadline, found = time.monotonic() + 15, []
     while time.monotonic() < deadline:
         meter = json.loads(place.gateway.admin("meter", "plain", "--json").out)
@@ -500,7 +788,11 @@ def test_the_meter(place):
             break
         time.sleep(0.3)
     assert len(found) == 1, "no caller makes a row"
-    assert (found[0]["key_id"], found[0]["version"], found[0]["protects"]) == ("token:plain", "unknown", "session")
+    assert (found[0]["key_id"], found[0]["version"], found[0]["protects"]) == (
+        "token:plain",
+        "unknown",
+        "session",
+    )
     text = place.gateway.admin("meter", "plain").out
     assert "token (legacy, protects the session only)" in text
     lines = json.loads(place.gateway.admin("meter", "shop", "--json").out)["releases"]
@@ -509,18 +801,33 @@ def test_the_meter(place):
 
 @pytest.mark.parametrize("command", ["verify", "explain", "sign"])
 def test_offline(command):
-    done = run(command, "--scheme", "token", "--key-id", "x", "--secret", "y", stdin=b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+    done = run(
+        command,
+        "--scheme",
+        "token",
+        "--key-id",
+        "x",
+        "--secret",
+        "y",
+        stdin=b"GET / HTTP/1.1\r\nHost: a\r\n\r\n",
+    )
     assert done.returncode == 2 and "scheme token has no signature" in done.err
 
 
 def test_no_token_in_the_log(place):
     token, host = place.log_in()["token"], HOSTS["shop"]
-    for target, fields in [(f"/a?token={token}", []), ("/a", [("Cookie", f"sid={token}")]), (f"/{token}", [("X-Token", token)]),
-                           ("/a", [("X-Token", token), ("Cookie", f"a={token}")])]:
+    for target, fields in [
+        (f"/a?token={token}", []),
+        ("/a", [("Cookie", f"sid={token}")]),
+        (f"/{token}", [("X-Token", token)]),
+        ("/a", [("X-Token", token), ("Cookie", f"a={token}")]),
+    ]:
         place.send(host, "GET", target, *fields)
     answer = place.send(host, "GET", "/the-last")
     event = place.gateway.event(json.loads(answer.body)["instance"])
     assert event["code"] == "unsigned"
     assert token[2:] not in place.gateway.log_path.read_text()
     events = [event for event in place.gateway.events() if event.get("scheme") == "token"]
-    assert events and all(event["app"] in HOSTS and "session" in event for event in events if event["code"] == "ok")
+    assert events and all(
+        event["app"] in HOSTS and "session" in event for event in events if event["code"] == "ok"
+    )

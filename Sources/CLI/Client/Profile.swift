@@ -66,7 +66,8 @@ extension Profile {
         guard let keyID = KeyID(try text("key_id")) else {
             throw Fault(.failed, "\(path): key_id: expected 1 to \(KeyID.longest) visible ASCII characters")
         }
-        guard let scheme = SchemeName(rawValue: try text("scheme")), SchemeName.signing.contains(scheme) else {
+        guard let scheme = SchemeName(rawValue: try text("scheme")), SchemeName.signing.contains(scheme)
+        else {
             throw Fault(.failed, "\(path): scheme: expected one of \(SchemeName.signing.map(\.rawValue))")
         }
         self.keyID = keyID

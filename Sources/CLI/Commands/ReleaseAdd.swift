@@ -11,7 +11,7 @@ extension Command {
         options: [
             .value("platform", "NAME", "ios, android, … (needed)"),
             .value("version", "V", "the app's version, as its clients write it (needed)"),
-            .value("scheme", "NAME", "how this version signs; token: not at all (default: message-signatures)"),
+            .value("scheme", "NAME", "how this version signs, or token (default: message-signatures)"),
             .value("key-id", "ID", "bring a key along: its id (form-md5: the app_id)"),
             .value("algorithm", "NAME", "message-signatures: what the key is for (default: hmac-sha256)"),
             .value("public-key", "F", "a PEM file with the public key that callers' signatures verify under"),
@@ -27,8 +27,9 @@ extension Command {
               openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out key.pem
               openssl pkey -in key.pem -pubout -out public.pem
 
-            A release of scheme token has no key: its id names the version in the meter, for `release retire` and to the
-            backend. Which requests are its own is told by the app's policy release-in.
+            A release of scheme token has no key, because its requests bear a token and no signature: its id names
+            the version in the meter, for `release retire` and to the backend. Which requests are its own is told by
+            the app's policy release-in.
             """
     ) { (run) throws(Fault) in
         let app = try run.appName()

@@ -113,12 +113,14 @@ struct MeterReading {
         return line
     }
 
-    /// What stands for the versions of scheme token that nobody has added.
+    /// What stands for the versions of scheme token that are not registered.
     private static func otherVersions(of app: AppName) -> Release? {
-        guard let platform = Platform(HostedApp.unknown), let version = Version(HostedApp.unknown) else { return nil }
+        guard let platform = Platform(HostedApp.unknown), let version = Version(HostedApp.unknown) else {
+            return nil
+        }
         return Release(
-            id: HostedApp.otherVersionsID(of: app.description), app: app, platform: platform, version: version,
-            scheme: .token, sealedSecret: [], created: 0)
+            id: HostedApp.otherVersionsID(of: app.description), app: app, platform: platform,
+            version: version, scheme: .token, sealedSecret: [], created: 0)
     }
 
     /// By the app's policy, or by that of one of its releases.

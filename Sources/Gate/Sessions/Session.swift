@@ -13,8 +13,8 @@ package final class Session: Sendable {
 
     /// How it began.
     package enum Opening: String, Sendable, CaseIterable {
-        /// By a login that a release signed, or that an app without scheme `token` took unsigned. Its token opens nothing
-        /// by itself.
+        /// By a login that a release signed, or that an app without scheme `token` took unsigned. Its token
+        /// opens nothing by itself.
         case signed
         /// By a login without a signature, to an app that takes tokens alone.
         case unsigned
@@ -38,7 +38,8 @@ package final class Session: Sendable {
     package let app: String
     package let platform: String
     package let opening: Opening
-    /// The release that it was last signed in or renewed under: known of sessions that were opened without a signature.
+    /// The release that it was last signed in or renewed under: known of sessions that were opened without a
+    /// signature.
     package let release: KeyID?
     /// From then on requests under this token are refused as `token-expired`: whole Unix seconds.
     package let expires: Int64

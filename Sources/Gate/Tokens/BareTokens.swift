@@ -1,8 +1,8 @@
 import CountersignSchemes
 import CountersignWire
 
-/// Says that a request without a signature bears a live token of a session that was opened without one, at the host of
-/// an app that takes those. Only ``BareTokens`` can make one, and it can be used once.
+/// Says that a request without a signature bears a live token of a session that was opened without one, at
+/// the host of an app that takes those. Only ``BareTokens`` can make one, and it can be used once.
 package struct TokenProof: ~Copyable, Sendable {
     let release: ReleaseKey
     let session: Session
@@ -23,8 +23,8 @@ package struct WithheldToken: Sendable {
     package var cookies: [UInt8] = []
 }
 
-/// Scheme `token`: a token of ours that is sent alone, by apps that never signed. It proves whose session it is, and
-/// nothing else of the request. Source: docs/protocol.md, "Tokens alone"; decision 0039.
+/// Scheme `token`: a token of ours that is sent alone, by apps that never signed. It proves whose session it
+/// is, and nothing else of the request. Source: docs/protocol.md, "Tokens alone"; decision 0039.
 struct BareTokens: Sendable {
     private let keys: KeyRing
     private let sessions: any SessionSource
@@ -40,21 +40,24 @@ struct BareTokens: Sendable {
         return app
     }
 
-    /// Whose request it is; nil while its body is awaited, where the head gives no reason to refuse it. What is found out
-    /// is noted in `judgement`. `network` is where the client calls from; `now` is in whole Unix seconds.
+    /// Whose request it is; nil while its body is awaited, where the head gives no reason to refuse it. What
+    /// is found out is noted in `judgement`. `network` is where the client calls from; `now` is in whole Unix
+    /// seconds.
     nonisolated(nonsending) func prove(
         _ request: Request, to app: HostedApp, _ judgement: Judgement, from network: () -> [UInt8],
         as effect: Releases.Effect?, at now: Int64
     ) async throws(Refusal) -> TokenProof? {
         let readsForm = request.hasFormType && app.policy.readsForms
         if readsForm, request.bodyState == .streaming {
-            throw Refusal(.tooLarge, "app \(app.name) has values in forms, and this one is too large to be held")
+            throw Refusal(
+                .tooLarge, "app \(app.name) has values in forms, and this one is too large to be held")
         }
         judgement.step = .key
         let sent = try SentToken(in: request, at: app.policy.tokenPlaces)
         guard let sent else {
             if readsForm, request.bodyState == .awaited { return nil }
-            throw Refusal(.unsigned, "no signature of a known scheme, and no token where app \(app.name) has them")
+            throw Refusal(
+                .unsigned, "no signature of a known scheme, and no token where app \(app.name) has them")
         }
         let session = try await session(bearing: sent.token, of: app)
         if session.isAlive(at: now) { judgement.bearing = session }
@@ -75,8 +78,8 @@ struct BareTokens: Sendable {
         return TokenProof(release, session, withholding: try sent.withheld(from: request))
     }
 
-    /// Only of a session that was itself opened without a signature: else whoever reads a token on its way could leave
-    /// out the signature that belongs beside it.
+    /// Only of a session that was itself opened without a signature: else whoever reads a token on its way
+    /// could leave out the signature that belongs beside it.
     nonisolated(nonsending) private func session(
         bearing token: [UInt8], of app: HostedApp
     ) async throws(Refusal) -> Session {
@@ -86,7 +89,8 @@ struct BareTokens: Sendable {
         } catch {
             throw Refusal(.unavailable, "sessions: \(error.message)", retryAfter: 5)
         }
-        guard let session, session.kind == .bearer, session.app == app.name, session.opening == .unsigned else {
+        guard let session, session.kind == .bearer, session.app == app.name, session.opening == .unsigned
+        else {
             throw Refusal(.sessionEnded, "no session that was opened without a signature has this token")
         }
         return session
@@ -109,8 +113,8 @@ private struct SentToken {
     let token: [UInt8]
     private let place: RequestPlace
 
-    /// Nil where there is none. Two are refused, even where they are the same: the backend might read another one than
-    /// the gate.
+    /// Nil where there is none. Two are refused, even where they are the same: the backend might read another
+    /// one than the gate.
     init?(in request: Request, at places: [RequestPlace]) throws(Refusal) {
         let values = SentValues(request)
         var found: (token: [UInt8], place: RequestPlace)?
@@ -128,15 +132,17 @@ private struct SentToken {
     /// Whether a browser adds it by itself.
     var isCookie: Bool { place.kind == .cookie }
 
-    /// What stands in a form or in the query goes on as it came. A second copy of the token, in a field where none is
-    /// read, is refused: it would go on.
+    /// What stands in a form or in the query goes on as it came. A second copy of the token, in a field where
+    /// none is read, is refused: it would go on.
     func withheld(from request: Request) throws(Refusal) -> WithheldToken {
         var withheld = WithheldToken()
         switch place {
         case .bearer:
             if let field = try SentValues(request).bearer()?.field { withheld.fields = 1 << UInt128(field) }
         case .header(let name):
-            if let field = try SentValues(request).field(name)?.index { withheld.fields = 1 << UInt128(field) }
+            if let field = try SentValues(request).field(name)?.index {
+                withheld.fields = 1 << UInt128(field)
+            }
         case .cookie(let name):
             let cookies = try Cookies(in: request)
             // What `Connection` ends here does not go on in another line either.
@@ -145,7 +151,8 @@ private struct SentToken {
         case .form, .query, .userAgent: break
         }
         for index in request.fields.indices where index < UInt128.bitWidth {
-            guard withheld.fields & (1 << UInt128(index)) == 0, SentToken.isSearched(request.fields[index], request)
+            guard withheld.fields & (1 << UInt128(index)) == 0,
+                SentToken.isSearched(request.fields[index], request)
             else { continue }
             try SentToken.refuseStray(request.head.span.extracting(request.fields[index].value.range))
         }
@@ -164,21 +171,26 @@ private struct SentToken {
     }
 }
 
-/// A browser adds cookies to what other sites ask of it; the page that asks is named in `Origin`. Source: RFC 6454 §7.
+/// A browser adds cookies to what other sites ask of it; the page that asks is named in `Origin`. Source: RFC
+/// 6454 §7.
 private enum CookieOrigin {
     /// Refused as `forbidden` unless the request comes from a page of the host that it is sent to.
     static func check(_ request: Request, _ judgement: Judgement) throws(Refusal) {
         let transport = judgement.isProxied ? request.proxiedTransport : request.transport
         let scheme: StaticString = transport == .tls ? "https://" : "http://"
         guard let slice = request.value(of: "origin") else {
-            throw Refusal(.forbidden, "a token in a cookie, and no Origin or several: this request changes something")
+            throw Refusal(
+                .forbidden, "a token in a cookie, and no Origin or several: this request changes something")
         }
         let origin = request.head.span.extracting(slice.range)
         let length = scheme.utf8CodeUnitCount
-        guard origin.count > length, origin.extracting(0..<length).matches(scheme) else { throw CookieOrigin.another }
+        guard origin.count > length, origin.extracting(0..<length).matches(scheme) else {
+            throw CookieOrigin.another
+        }
         let port = transport.defaultPortSuffix
         let named = Authority.normalised(origin.extracting(length...), without: port)
-        let called = Authority.normalised(request.head.span.extracting(request.authority.range), without: port)
+        let called = Authority.normalised(
+            request.head.span.extracting(request.authority.range), without: port)
         guard named.count == called.count, named.count > 0 else { throw CookieOrigin.another }
         for index in 0..<named.count where ASCII.lowercased(named[index]) != ASCII.lowercased(called[index]) {
             throw CookieOrigin.another

@@ -1,7 +1,7 @@
 import CountersignWire
 
-/// The cookies of a request, as servers in the field split them: at `;`, and each at its first `=`. Source: RFC 6265
-/// §4.2.1.
+/// The cookies of a request, as servers in the field split them: at `;`, and each at its first `=`. Source:
+/// RFC 6265 §4.2.1.
 struct Cookies {
     /// By their offsets in the request's head, without the white space around them.
     private struct Cookie {
@@ -57,20 +57,27 @@ struct Cookies {
         return start..<end
     }
 
-    /// The value of the cookie of that name, whose bytes are compared; nil where there is none, or an empty one.
+    /// The value of the cookie of that name, whose bytes are compared; nil where there is none, or an empty
+    /// one.
     func value(of name: [UInt8]) throws(Refusal) -> [UInt8]? {
         let found = all.filter { head[$0.name].elementsEqual(name) }
-        guard found.count <= 1 else { throw Refusal(.malformed, "cookie \(name.span.text) comes more than once") }
+        guard found.count <= 1 else {
+            throw Refusal(.malformed, "cookie \(name.span.text) comes more than once")
+        }
         return found.first.flatMap { $0.value.isEmpty ? nil : Array(head[$0.value]) }
     }
 
     /// Whether some backend may read a cookie as `word` although its name has other bytes.
     func areMistakable(for word: [UInt8]) -> Bool {
-        all.contains { ParameterName.reading(of: head.span.extracting($0.name), as: word.span) == .mistakable }
+        all.contains {
+            ParameterName.reading(of: head.span.extracting($0.name), as: word.span) == .mistakable
+        }
     }
 
     /// All but those of that name, joined as one field has them.
     func without(_ name: [UInt8]) -> [UInt8] {
-        Array(all.filter { !head[$0.name].elementsEqual(name) }.map { head[$0.text] }.joined(separator: "; ".utf8))
+        Array(
+            all.filter { !head[$0.name].elementsEqual(name) }.map { head[$0.text] }.joined(
+                separator: "; ".utf8))
     }
 }

@@ -34,8 +34,8 @@ package enum RequestPlace: Sendable, Equatable {
         }
     }
 
-    /// Reads `bearer,form:NAME,query:NAME,cookie:NAME,header:NAME,user-agent:/PATTERN/`: at most ``most`` of them, no two
-    /// alike. Nil where the text is none, or names a kind that is not among `kinds`.
+    /// Reads `bearer,form:NAME,query:NAME,cookie:NAME,header:NAME,user-agent:/PATTERN/`: at most ``most`` of
+    /// them, no two alike. Nil where the text is none, or names a kind that is not among `kinds`.
     package static func list(_ text: String, of kinds: Set<Kind>) -> [RequestPlace]? {
         let bytes = Array(text.utf8)
         var places: [RequestPlace] = []
@@ -106,8 +106,8 @@ package enum RequestPlace: Sendable, Equatable {
         return true
     }
 
-    /// No `_`, since fields with one are dropped, and none of the fields that mean something to HTTP or to us: their
-    /// removal would change the request.
+    /// No `_`, since fields with one are dropped, and none of the fields that mean something to HTTP or to
+    /// us: their removal would change the request.
     private static func isFieldName(_ name: Span<UInt8>) -> Bool {
         guard isName(name) else { return false }
         for index in 0..<name.count where name[index] == UInt8(ascii: "_") || name[index] == UInt8(ascii: ".") {
@@ -117,7 +117,8 @@ package enum RequestPlace: Sendable, Equatable {
         let reserved = [
             "host", "te", "expect", "trailer", "upgrade", "connection", "keep-alive", "transfer-encoding",
             "authorization",
-            "cookie", "origin", "date", "accept", "user-agent", "idempotency-key", "signature", "signature-input",
+            "cookie", "origin", "date", "accept", "user-agent", "idempotency-key", "signature",
+            "signature-input",
             "http2-settings", "forwarded",
         ]
         return !reserved.contains(lower)

@@ -1,8 +1,8 @@
 import CountersignWire
 
-/// What a request without a signature says at the places that an app's policy names. A value is at most one: where a
-/// name comes twice, a backend may read the other one. An empty value counts as none, since clients send those before
-/// anybody has signed in.
+/// What a request without a signature says at the places that an app's policy names. A value is at most one:
+/// where a name comes twice, a backend may read the other one. An empty value counts as none, since clients
+/// send those before anybody has signed in.
 struct SentValues {
     /// Parameters of a query or a form that are looked at. A request with more is refused.
     private static let mostParameters = 1_024
@@ -87,7 +87,9 @@ struct SentValues {
             start = end + 1
             let nameEnd = pair.firstIndex(of: UInt8(ascii: "="), from: 0) ?? pair.count
             guard SentValues.isNamed(name, pair.extracting(0..<nameEnd)) else { continue }
-            guard found == nil else { throw Refusal(.malformed, "\(name.span.text) comes more than once in \(what)") }
+            guard found == nil else {
+                throw Refusal(.malformed, "\(name.span.text) comes more than once in \(what)")
+            }
             found = nameEnd < pair.count ? Form.forgivinglyDecoded(pair.extracting((nameEnd + 1)...)) : []
         }
         return found.flatMap { $0.isEmpty ? nil : $0 }

@@ -1,15 +1,15 @@
 import CountersignWire
 
-/// Whether a request that bears a token alone names another user than the token's: at the places of policy `user-in`, as
-/// the backend reads them. A name that some backends read as that of the policy, and others do not, is refused, because
-/// the gate would judge one value and the backend believe another.
+/// Whether a request that bears a token alone names another user than the token's: at the places of policy
+/// `user-in`, as the backend reads them. A name that some backends read as that of the policy, and others do
+/// not, is refused, because the gate would judge one value and the backend believe another.
 struct StatedSubject {
     private let subject: [UInt8]
 
     init(_ session: Session) { subject = Array(session.account.subject.utf8) }
 
-    /// Refused as `session-ended` where a value is not the session's subject. Of a name in a form or in the query, both
-    /// are searched: backends that ask for a parameter often take either.
+    /// Refused as `session-ended` where a value is not the session's subject. Of a name in a form or in the
+    /// query, both are searched: backends that ask for a parameter often take either.
     func check(_ places: [RequestPlace], in request: Request) throws(Refusal) {
         var parameters: [[UInt8]] = []
         for place in places {
@@ -59,13 +59,16 @@ struct StatedSubject {
         return true
     }
 
-    /// Splits at `&`, and at `;` too, where some readers begin another parameter and all others go on with the value.
+    /// Splits at `&`, and at `;` too, where some readers begin another parameter and all others go on with
+    /// the value.
     private func check(_ text: Span<UInt8>, for names: [[UInt8]]) throws(Refusal) {
         var start = 0
         var mark = UInt8(ascii: "&")
         while start < text.count {
             var end = start
-            while end < text.count, text[end] != UInt8(ascii: "&"), text[end] != UInt8(ascii: ";") { end += 1 }
+            while end < text.count, text[end] != UInt8(ascii: "&"), text[end] != UInt8(ascii: ";") {
+                end += 1
+            }
             let piece = text.extracting(start..<end)
             let nameEnd = piece.firstIndex(of: UInt8(ascii: "="), from: 0) ?? piece.count
             if let name = try named(piece.extracting(0..<nameEnd), among: names, after: mark) {

@@ -2,10 +2,10 @@ import CountersignWire
 
 /// A pattern that finds one part of a text, in time linear in the text: `Shop\/([0-9.]+)`.
 ///
-/// It is made of literals, `\` before a character that is no letter or digit, classes such as `[0-9.]`, which `+` may
-/// repeat, and one group in parentheses, whose bytes are what it finds. There is no alternation, no nesting and no other
-/// repetition, so a pattern is a row of items, and a text is compared with all of them at once. The leftmost match
-/// counts, and of those the one that repeats most.
+/// It is made of literals, `\` before a character that is no letter or digit, classes such as `[0-9.]`, which
+/// `+` may repeat, and one group in parentheses, whose bytes are what it finds. There is no alternation, no
+/// nesting and no other repetition, so a pattern is a row of items, and a text is compared with all of them
+/// at once. The leftmost match counts, and of those the one that repeats most.
 package struct TextPattern: Sendable, Equatable {
     /// Bytes of a pattern, and of a text: what lies beyond in a text is not looked at.
     package static let longest = 128
@@ -50,7 +50,9 @@ package struct TextPattern: Sendable, Equatable {
                 guard let item = TextPattern.classItem(in: pattern, from: &index) else { return nil }
                 items.append(item)
             default:
-                guard let literal = TextPattern.literal(byte, in: pattern, from: &index, besides: "()[]{}.*+?|^$/")
+                guard
+                    let literal = TextPattern.literal(
+                        byte, in: pattern, from: &index, besides: "()[]{}.*+?|^$/")
                 else { return nil }
                 var item = Item()
                 item.insert(literal)
@@ -73,7 +75,9 @@ package struct TextPattern: Sendable, Equatable {
         // `\d` and its like are not part of the language: an escaped letter or digit is a mistake.
         guard index < pattern.count else { return nil }
         let escaped = pattern[index]
-        guard escaped > 0x20, escaped < 0x7F, !ASCII.isLetter(escaped), !ASCII.isDigit(escaped) else { return nil }
+        guard escaped > 0x20, escaped < 0x7F, !ASCII.isLetter(escaped), !ASCII.isDigit(escaped) else {
+            return nil
+        }
         index += 1
         return escaped
     }
@@ -87,10 +91,13 @@ package struct TextPattern: Sendable, Equatable {
             index += 1
             guard let first = literal(byte, in: pattern, from: &index, besides: "[^") else { return nil }
             var last = first
-            if index + 1 < pattern.count, pattern[index] == UInt8(ascii: "-"), pattern[index + 1] != UInt8(ascii: "]") {
+            if index + 1 < pattern.count, pattern[index] == UInt8(ascii: "-"),
+                pattern[index + 1] != UInt8(ascii: "]")
+            {
                 let end = pattern[index + 1]
                 index += 2
-                guard let upper = literal(end, in: pattern, from: &index, besides: "[^"), upper >= first else {
+                guard let upper = literal(end, in: pattern, from: &index, besides: "[^"), upper >= first
+                else {
                     return nil
                 }
                 last = upper
@@ -130,8 +137,8 @@ package struct TextPattern: Sendable, Equatable {
         }
     }
 
-    /// The bytes that the group captures, as a range of `text`; nil where nothing matches, and where the capture ends at
-    /// ``longestText`` in a text that goes on: it may have been cut.
+    /// The bytes that the group captures, as a range of `text`; nil where nothing matches, and where the
+    /// capture ends at ``longestText`` in a text that goes on: it may have been cut.
     package func capture(in text: Span<UInt8>) -> Range<Int>? {
         let count = min(text.count, TextPattern.longestText)
         var threads = Threads()

@@ -31,7 +31,8 @@ final class Accounts {
                 .init(workers: settings.hashes ?? max(1, cores / 2), queue: settings.hashQueue)),
             replay: replay, handOver: handOver, sessions: sessions, bearers: sessions.bearers,
             ladder: Ladder(
-                apps: try LegacyApps(deployment), signIn: try LegacySignIn(keys, reader: sessions.life.reader)),
+                apps: try LegacyApps(deployment),
+                signIn: try LegacySignIn(keys, reader: sessions.life.reader)),
             keys: sessions.live.keys)
     }
 

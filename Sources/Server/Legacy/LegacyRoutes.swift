@@ -71,8 +71,8 @@ final class LegacyRoutes: Sendable {
         }
     }
 
-    /// The release that an unsigned call comes from by what it says, where its app takes tokens alone at this host; nil
-    /// for all others.
+    /// The release that an unsigned call comes from by what it says, where its app takes tokens alone at this
+    /// host; nil for all others.
     func release(of request: Request, to app: LegacyApp) throws(Refusal) -> ReleaseKey? {
         let hosted: HostedApp?
         do throws(Fault) {

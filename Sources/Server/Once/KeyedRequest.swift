@@ -9,8 +9,8 @@ enum KeyedRequest {
     /// Bytes of an `Idempotency-Key`.
     private static let lengths = 1...256
 
-    /// Nil where it changes nothing, and where no signature vouches for a key: then it is forwarded as ever. Of a token
-    /// alone nothing is signed, and whoever has it could send any key: it counts as it was sent.
+    /// Nil where it changes nothing, and where no signature vouches for a key: then it is forwarded as ever.
+    /// Of a token alone nothing is signed, and whoever has it could send any key: it counts as it was sent.
     static func read(
         _ request: Request, from caller: Caller, calling address: () -> ClientAddress, at now: Int64
     ) throws(Refusal) -> IdempotentRequest? {

@@ -20,8 +20,8 @@ extension Migrations {
         CREATE INDEX session_of_account ON session (account, ended_at, created);
         """
 
-    /// Whether a session was opened without a signature, to an app that takes tokens alone. Those from before were not,
-    /// and neither are those that a server of the former version opens.
+    /// Whether a session was opened without a signature, to an app that takes tokens alone. Those from before
+    /// were not, and neither are those that a server of the former version opens.
     static let m009 = """
         ALTER TABLE session ADD COLUMN opening TEXT NOT NULL DEFAULT 'signed';
         """

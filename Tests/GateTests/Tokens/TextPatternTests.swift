@@ -17,8 +17,10 @@ import Testing
         "what is found",
         arguments: [
             (#"Shop\/([0-9.]+)"#, "Shop/1.2 iOS", "1.2"), (#"Shop\/([0-9.]+)"#, "Shop/ Shop/3", "3"),
-            (#"Shop\/([0-9.]+)"#, "ShShop/4", "4"), (#"([0-9]+)\.x"#, "12.34.x", "34"), (#"([a]+)a"#, "aaaa", "aaa"),
-            (#"a([b]+)[c]+d"#, "abccabbbccd", "bbb"), (#"(ab)"#, "xxabab", "ab"), (#"v([0-9a-f]+)"#, "V1 v2g", "2"),
+            (#"Shop\/([0-9.]+)"#, "ShShop/4", "4"), (#"([0-9]+)\.x"#, "12.34.x", "34"),
+            (#"([a]+)a"#, "aaaa", "aaa"),
+            (#"a([b]+)[c]+d"#, "abccabbbccd", "bbb"), (#"(ab)"#, "xxabab", "ab"),
+            (#"v([0-9a-f]+)"#, "V1 v2g", "2"),
             (#"([0-9]+)"#, "none", nil), (#"x([.\-\]]+)y"#, "x.-]y", ".-]"), (#"([-a]+)z"#, "b-a-z", "-a-"),
             (#"\(([0-9]+)\)"#, "(5)", "5"),
         ] as [(String, String, String?)])
@@ -29,7 +31,8 @@ import Testing
     @Test(
         "what is no pattern",
         arguments: [
-            "", "a", "()", "(a", "a)", "((a))", "(a)(b)", "(a|b)", "(a*)", "(a+)", "(a?)", "(.)", "([^a])", "([a)",
+            "", "a", "()", "(a", "a)", "((a))", "(a)(b)", "(a|b)", "(a*)", "(a+)", "(a?)", "(.)", "([^a])",
+            "([a)",
             "([])",
             "([b-a])", #"(\d)"#, #"(a\"#, "(a){2}", "^(a)", "(a)$", "(\u{E9})",
         ])
@@ -56,8 +59,11 @@ import Testing
                 (Bool.random(using: &random) ? "[ab]" : "[a]", Bool.random(using: &random) ? "+" : "")
             }
             let pattern = "(" + items.map { $0.0 + $0.1 }.joined() + ")"
-            let text = String((0..<Int.random(in: 0...9, using: &random)).map { _ in "abc".randomElement() ?? "a" })
-            #expect(try found(pattern, in: text) == TextPatternTests.slow(items, Array(text)), "\(pattern) in \(text)")
+            let text = String(
+                (0..<Int.random(in: 0...9, using: &random)).map { _ in "abc".randomElement() ?? "a" })
+            #expect(
+                try found(pattern, in: text) == TextPatternTests.slow(items, Array(text)),
+                "\(pattern) in \(text)")
         }
     }
 
