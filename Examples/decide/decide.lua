@@ -5,7 +5,7 @@ local secret = assert(os.getenv("COUNTERSIGN_SECRET"), "COUNTERSIGN_SECRET is no
 -- They are about a connection or a body that this question has not.
 local left_out = {
     ["host"] = true, ["connection"] = true, ["content-length"] = true, ["transfer-encoding"] = true, ["expect"] = true,
-    ["te"] = true, ["upgrade"] = true, ["keep-alive"] = true, ["countersign-decide"] = true,
+    ["te"] = true, ["keep-alive"] = true, ["countersign-decide"] = true,
     ["x-original-method"] = true, ["x-original-uri"] = true, ["x-original-host"] = true, ["x-forwarded-for"] = true,
 }
 
@@ -20,7 +20,7 @@ core.register_action("decide", { "http-req" }, function(txn)
     end
     asked["x-original-method"] = { txn.sf:method() }
     asked["x-original-uri"] = { txn.sf:url() }
-    asked["x-original-host"] = { txn.sf:req_hdr("host") }
+    asked["x-original-host"] = { txn.sf:req_fhdr("host") }
     asked["x-forwarded-for"] = { txn.sf:src() }
     asked["countersign-decide"] = { secret }
     local answer = core.httpclient():get({ url = url, headers = asked, timeout = 5000 })

@@ -39,8 +39,6 @@ package final class Judgement: @unchecked Sendable {
     package var isProxied = false
     /// Nil while it has not been refused.
     package internal(set) var refusal: Refusal?
-    /// What a streamed body would have been refused for, where its route only observes.
-    package var observed: Refusal.Code?
 
     init() {}
 
@@ -81,7 +79,6 @@ package final class Judgement: @unchecked Sendable {
         bearing = nil
         isProxied = false
         refusal = nil
-        observed = nil
     }
 }
 

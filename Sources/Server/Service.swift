@@ -53,6 +53,8 @@ final class Service: @unchecked Sendable {
             upstream = target
             var rules = configuration.headRules
             rules.defaultAuthority = authorities.first
+            // Proxies that ask pass such fields on, and backends read `_` as `-`: `Countersign_Account`.
+            if configuration.decide != nil { rules.underscoreFields = .refuse }
             var settings = Listener.Settings(
                 limits: configuration.limits, deadlines: configuration.deadlines, tls: tls, rules: rules)
             let proxies = TrustedProxies(configuration.trustedProxies)

@@ -16,6 +16,8 @@ $routes = json_decode(getenv('ROUTES'));
 $path = parse_url('http://h' . $_SERVER['REQUEST_URI'], PHP_URL_PATH);
 if ($path === false || $path === null) { echo '-'; return true; }
 $path = rawurldecode($path);
+// A script in the path is run, and told the rest.
+if (preg_match('#\\.php(/.*)$#i', $path, $rest)) { $path = $rest[1]; }
 $found = '-'; $length = -1;
 foreach ($routes as $number => $route) {
     $is = $route === '/' || $path === $route || str_starts_with($path, $route . '/');

@@ -15,7 +15,7 @@ from test_routes import unsigned
 TARGETS = 10_000 if os.environ.get("COUNTERSIGN_LONG") else 1_500
 SETS = 4
 LEVELS = ["open", "signed", "session", "device"]
-SEGMENTS = ["a", "admin", "pay", "news", "v1", "Public", "x@y", "login.php"]
+SEGMENTS = ["a", "admin", "pay", "news", "v1", "Public", "x@y", "login.php", "index.php"]
 # What a segment or its end may become in a hostile target.
 TWISTS = [str.upper, str.title, lambda name: name + ".json", lambda name: "%" + name[:1].encode().hex() + name[1:],
           lambda name: name + "/", lambda name: "./" + name, lambda name: name + "/..", lambda name: name + ";x",

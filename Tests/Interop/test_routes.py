@@ -110,6 +110,38 @@ def test_the_earlier_settings_stand_for_rules(gateway):
     assert "route list" in next(row["value"] for row in shown if row["key"] == "anonymous")
 
 
+@pytest.mark.parametrize("target", ["/index.php/pay", "/x.cgi/pay/1", "/a/INDEX.PHP/pay", "/api.cgi/keys", "/api.json/keys.html",
+                                    "/index.php/x.php/pay"])
+def test_a_program_in_the_path_opens_nothing(gateway, target):
+    """Which is told the rest of the path as its own."""
+    gateway.add_app("demo")
+    gateway.admin("route", "set", "demo", "/pay", "--require", "session")
+    gateway.admin("route", "set", "demo", "/api/keys", "--require", "session")
+    key = gateway.add_release()
+    assert code(gateway.send(key.request("GET", target))) == "session-ended"
+    assert code(gateway.send(key.request("GET", "/index.php/other"))) == "ok"
+    assert code(gateway.send(key.request("GET", "/a.php/b.php/c.php/d.php/e.php/f"))) == "malformed"
+
+
+def test_of_two_rules_for_a_method_the_stricter_counts(gateway):
+    gateway.add_app("demo")
+    key = gateway.add_release()
+    gateway.admin("route", "set", "demo", "/a", "--require", "signed", "--methods", "GET,POST")
+    said = gateway.admin("route", "set", "demo", "/a", "--require", "session", "--methods", "DELETE,GET")
+    assert "other methods of /a" in said.err
+    assert "/secret.html names a file" in gateway.admin("route", "set", "demo", "/secret.html", "--require", "session").err
+    assert [code(gateway.send(key.request(method, "/a"))) for method in ("GET", "POST", "DELETE", "PUT")] == [
+        "session-ended", "ok", "session-ended", "ok"]
+
+
+def test_what_moves_and_whose_it_is_does_not_go_to_an_open_route(gateway, backend):
+    gateway.add_app("demo", legacy_host="127.0.0.1", require="open")
+    token = "b_" + "a" * 43
+    assert code(gateway.send(unsigned(gateway, "/drop", "MOVE", "Destination: http://h/mine", f"Cookie: a=b; sid={token}",
+                                      f"X-Token: {token}", "X-Own: 1"))) == "ok"
+    assert {name for name, _ in backend.seen[-1].fields} & {"destination", "cookie", "x-token", "x-own"} == {"x-own"}
+
+
 def test_an_app_from_before_keeps_what_it_had(tmp_path, backend):
     """Written by a version without rules: settings alone, or none."""
     import sqlite3

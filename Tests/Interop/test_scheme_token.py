@@ -126,7 +126,7 @@ def place(tmp_path_factory):
                 "schemes": "form-md5,token" if app == "shop" else "token",
             }
             if app == "short":
-                policy["token_lifetime"] = "1s"
+                policy |= {"token_lifetime": "1s", "legacy_renewal": "on"}
             if app == "off":
                 policy["schemes"] = "form-md5"
             if app == "theirs":

@@ -39,7 +39,9 @@ extension Command {
                 "route `\(prefix)`: expected / or a path such as /v1/news: no `/` at its end, no escapes, no empty or dot "
                     + "segments; methods are words of letters such as GET,POST, at most 16")
         }
-        try run.deployment().setRoute(rule, of: name)
+        let deployment = try run.deployment()
+        try deployment.setRoute(rule, of: name)
+        for note in RouteText.notes(on: rule, among: try deployment.routes(of: name)) { run.console.note(note) }
         try run.print(["app": .string(name.description), "route": RouteText.json(rule)]) {
             let which = methods.isEmpty ? "" : methods.joined(separator: ",") + " of "
             let observed = enforcement.map { ", \(RouteText.enforcement($0))" } ?? ""

@@ -19,6 +19,23 @@ enum RouteText {
         return "\n`countersign route set \(app) / --require signed` lets a release call them by itself"
     }
 
+    /// What such a rule may leave open.
+    static func notes(on rule: RouteRule, among rules: RouteRules) -> [String] {
+        var notes: [String] = []
+        let path = rule.prefixText
+        if !rule.methods.isEmpty, !rules.rules.contains(where: { $0.prefix == rule.prefix && $0.methods.isEmpty }) {
+            notes.append(
+                "note: other methods of \(path) go by a shorter rule; `countersign route test` says which, and a rule for "
+                    + "\(path) without --methods stands before it")
+        }
+        if path.split(separator: "/").last?.contains(".") == true {
+            notes.append(
+                "note: \(path) names a file; backends may answer it at other paths, too (without its extension, or at its "
+                    + "folder): a rule for the folder covers them")
+        }
+        return notes
+    }
+
     static func enforcement(_ enforcement: Enforcement?) -> String {
         switch enforcement {
         case nil: "-"

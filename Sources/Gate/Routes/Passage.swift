@@ -33,13 +33,6 @@ extension Gate {
         return passage(.observed(refusal.code))
     }
 
-    /// What a body that turned out not to be the signed one would be refused for, where that is only observed: told once it
-    /// has passed. Nil where it is refused.
-    package func isObserving(_ request: Request, of release: ReleaseKey) throws(Refusal) -> Bool {
-        let route = try release.policy.routes.decision(for: request)
-        return (route.enforcement ?? release.policy.enforcement).isObserving(at: clock.now)
-    }
-
     /// The app whose release the request names, where it came to that app's host; without a release, the app whose host
     /// it came to.
     private func owner(

@@ -74,24 +74,38 @@ package struct RouteRules: Sendable, Equatable {
             throw Refusal(
                 .malformed, "the path has \(ambiguity); where routes ask for different things it must have one reading")
         }
+        var decision = try ruling(method, path)
+        // What a backend runs in the middle of a path (`/index.php/pay`) is told the rest as a path of its own.
+        for script in try ScriptSegments(in: path) {
+            for reading in script.readings(of: path) { decision = decision.stricter(try ruling(method, reading.span)) }
+        }
+        return decision
+    }
+
+    /// For a path of one reading but for case, escapes and extensions.
+    private func ruling(_ method: Span<UInt8>, _ path: Span<UInt8>) throws(Refusal) -> Decision {
         var exact: Int?
         var loose: Int?
         for (index, rule) in rules.enumerated() where rule.applies(to: method) {
             if let loose, exact != nil, rules[loose].prefix.count > rule.prefix.count { break }
-            if exact == nil, rule.isAt(or: path) { exact = index }
+            if rule.isAt(or: path), exact.map({ rules[$0].overlaps(rule) }) ?? true { exact = index }
             if rule.isMeant(by: path), loose.map({ rules[$0].isOutdone(by: rule) }) ?? true { loose = index }
         }
         guard let exact, let loose else { throw Refusal(.malformed, "the path begins with no /") }
-        let stricter = rules[loose].level > rules[exact].level ? loose : exact
-        return Decision(
-            level: rules[stricter].level,
-            enforcement: Enforcement.stricter(of: rules[exact].enforcement, rules[loose].enforcement), index: stricter)
+        return Decision(rules[exact], at: exact).stricter(Decision(rules[loose], at: loose))
     }
 }
 
 extension RouteRules.Decision {
     fileprivate init(_ rule: RouteRule, at index: Int) {
         self.init(level: rule.level, enforcement: rule.enforcement, index: index)
+    }
+
+    /// The higher level, and no observing unless both observe.
+    fileprivate func stricter(_ other: Self) -> Self {
+        Self(
+            level: max(level, other.level), enforcement: Enforcement.stricter(of: enforcement, other.enforcement),
+            index: other.level > level ? other.index : index)
     }
 }
 
@@ -110,8 +124,12 @@ extension RouteRule {
     /// Of two for paths of one length, that the same request may mean, the one that asks for more. Of one path, the one
     /// that names methods stands first and counts.
     fileprivate func isOutdone(by other: RouteRule) -> Bool {
-        other.prefix.count == prefix.count && other.prefix != prefix && other.level > level
+        other.prefix.count == prefix.count && other.level > level
+            && (other.prefix != prefix || !methods.isEmpty && !other.methods.isEmpty)
     }
+
+    /// Whether both are for one path and name methods, and the other asks for more: of a method that both name, more.
+    fileprivate func overlaps(_ other: RouteRule) -> Bool { other.prefix == prefix && isOutdone(by: other) }
 
     fileprivate func applies(to method: Span<UInt8>) -> Bool {
         guard !methods.isEmpty else { return true }
@@ -128,13 +146,18 @@ extension RouteRule {
     }
 
     /// The same as a forgiving backend compares: without the case of letters, escapes undone, and with an extension
-    /// behind the last segment. `path` has one reading but for these.
+    /// behind each segment. `path` has one reading but for these.
     fileprivate func isMeant(by path: Span<UInt8>) -> Bool {
         let prefix = self.prefix
         guard prefix.count > 1 else { return path.count > 0 && path[0] == UInt8(ascii: "/") }
         var index = 0
         for expected in prefix {
             guard index < path.count else { return false }
+            // An extension may end any segment of the rule's: `/api.cgi/pay`.
+            if expected == UInt8(ascii: "/"), path[index] == UInt8(ascii: ".") {
+                while index < path.count, path[index] != UInt8(ascii: "/") { index += 1 }
+                guard index < path.count else { return false }
+            }
             var byte = path[index]
             if byte == UInt8(ascii: "%"), let undone = Percent.byte(in: path, at: index + 1) {
                 byte = undone

@@ -33,6 +33,7 @@ package enum RowCatalogue {
             "tokens-pinned-no-host-check", "login and bearer tokens over TLS, certificate pinned, name unchecked",
             .tokens, .tls(.pinnedWithoutHostCheck)
         ),
+        ("token", "login and a bearer token alone, over TLS", .token, .tls(.anyAuthorityOfTheDevice)),
         ("tokens-pinned", "login and bearer tokens over TLS, certificate pinned", .tokens, .tls(.pinned)),
     ]
 

@@ -10,6 +10,8 @@ package struct RowProfile: Sendable {
         case apiKey(APIKeyScheme)
         /// Name and password over TLS, then bearer tokens: L6.
         case tokens
+        /// The same of an app that signs nothing at our gateway either: scheme `token`.
+        case token
         /// Countersign's own, the login with the password itself inside TLS.
         case messageSignaturesWithPassword
         /// Countersign whole.
@@ -82,6 +84,7 @@ package struct RowProfile: Sendable {
             .ladder(.hmacMD5Time):
             true
         case .ladder, .tokens: server == .gateway
+        case .token: false
         }
     }
 

@@ -40,10 +40,10 @@ package struct Cast: Casting {
         case .countersign: return try OwnVictim(name, password, try ours(), by: .opaque, on: device)
         case .messageSignaturesWithPassword:
             return try OwnVictim(name, password, try ours(), by: .passwordIsSent, on: device)
-        case .ladder, .formMD5, .apiKey, .tokens:
+        case .ladder, .formMD5, .apiKey, .tokens, .token:
             return try LegacyVictim(
                 name, typed, try scheme(), login, writing: row.scheme == .apiKey(.authV4) ? .json : .form,
-                remembering: remembered(typed), on: device)
+                remembering: remembered(typed), stating: row.scheme == .token ? Setting.version : nil, on: device)
         }
     }
 
@@ -66,12 +66,12 @@ package struct Cast: Casting {
         return release
     }
 
-    /// How the app signs. Behind the gateway an app that signed nothing signs its requests as form-md5 has it: there a token alone opens
-    /// nothing.
+    /// How the app signs. Behind the gateway an app that signed nothing signs its requests as form-md5 has it, but in the row of
+    /// scheme `token`: elsewhere a token alone opens nothing there.
     private func scheme() throws -> LegacyScheme {
         let secret = key.secret.withExposedBytes { $0.text }
         switch (row.scheme, row.server) {
-        case (.ladder, .reference), (.tokens, .reference): return .unsigned
+        case (.ladder, .reference), (.tokens, .reference), (.token, _): return .unsigned
         case (.apiKey(.authV1), _): return try .authV1(key: key.id, secret: secret)
         case (.apiKey(.authV2), _): return try .authV2(clientID: key.id, secret: secret)
         case (.apiKey(.authV4), _): return try .authV4(clientID: key.id, secret: secret)
@@ -87,7 +87,7 @@ package struct Cast: Casting {
     private var login: LegacyLogin? {
         switch row.scheme {
         case .ladder(let rung): LegacyLogin(rung.wire(key.ladder), signing: .none)
-        case .tokens: LegacyLogin(.plainPost, signing: .none)
+        case .tokens, .token: LegacyLogin(.plainPost, signing: .none)
         case .formMD5: LegacyLogin(.md5)
         default: nil
         }

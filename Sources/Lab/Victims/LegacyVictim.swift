@@ -15,16 +15,19 @@ final class LegacyVictim: Victim {
     private let writing: Writing
     private let caller: APIRequest.Caller
     private let remembered: [UInt8]
+    /// Its version, where it says that in a field of its own; nil where it does not.
+    private let version: String?
     private let lastOrder = Mutex<APIRequest?>(nil)
 
     /// `login` is nil where the app signs with a key of its own, and names the user in a parameter.
     init(
         _ name: String, _ password: String?, _ scheme: LegacyScheme, _ login: LegacyLogin?, writing: Writing,
-        remembering remembered: String?, on device: Device
+        remembering remembered: String?, stating version: String? = nil, on device: Device
     ) throws(StageFault) {
         self.name = name
         self.password = password
         self.writing = writing
+        self.version = version
         folder = device.folder
         caller = login == nil ? .app : .account
         var options = LegacyOptions()
@@ -97,7 +100,9 @@ final class LegacyVictim: Victim {
                 )
             }
         var request = APIRequest(
-            .post, "/transfer", fields: [HTTPField("Content-Type", type)], body: .bytes(Array(body.utf8)))
+            .post, "/transfer",
+            fields: [HTTPField("Content-Type", type)] + (version.map { [HTTPField("X-App-Version", $0)] } ?? []),
+            body: .bytes(Array(body.utf8)))
         request.caller = caller
         return request
     }

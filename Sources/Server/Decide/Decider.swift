@@ -54,6 +54,23 @@ final class Decider: Sendable {
         return secret.isEqual(to: request.head.span.extracting(field.range))
     }
 
+    /// Refuses what the proxy would pass on beside an identity, and a backend could believe: `Countersign-…` in another
+    /// spelling, a field that names another caller, method or path, and an upgrade to a protocol in which nobody asks us again.
+    func checkFields(of request: Request) throws(Refusal) {
+        for field in request.fields where field.known == .other || field.known == .connection {
+            let name = request.head.span.extracting(field.name.range)
+            if CallerFields.isOursMisspelled(name)
+                || CallerFields.tellsOtherThanProxies(name) && !isTheProxys(field, of: request)
+            {
+                throw Refusal(.forbidden, "decide: \(name.text) is for proxies and for us to say")
+            }
+            let value = request.head.span.extracting(field.value.range)
+            if name.matches("http2-settings") || name.matches("upgrade") && !value.matchesWithoutCase("websocket") {
+                throw Refusal(.forbidden, "decide: an upgrade to another protocol than websocket")
+            }
+        }
+    }
+
     /// The request that the proxy asks about, read by the rules of any other; its body is not there. `transport` is how the
     /// client reached the proxy.
     func original(of request: Request, over transport: Request.Transport) throws(Refusal) -> Request {

@@ -14,6 +14,7 @@ extension Gateway {
             guard decider.isAllowed(request) else {
                 throw Refusal(.forbidden, "decide: a trusted proxy does not show the secret of decide-secret")
             }
+            try decider.checkFields(of: request)
             var original = try decider.original(of: request, over: request.proxiedTransport)
             event.original = original
             let answer = try await decision(on: &original, exchange, judgement, &event)
@@ -31,7 +32,9 @@ extension Gateway {
         guard case .elsewhere = routes.find(original) else {
             throw Refusal(.forbidden, "decide: the authority's own routes must be sent to it")
         }
-        if let legacy = routes.legacy, try legacy.mayBeCalled(by: original, keeping: &legacyScreen) { throw Gateway.needsBody }
+        if let legacy = routes.legacy, try legacy.mayBeCalled(by: original, keeping: &legacyScreen) {
+            throw Gateway.needsBody
+        }
         let caller: Caller
         do throws(Refusal) {
             try await judgeProof(of: &original, exchange, judgement)
@@ -48,7 +51,7 @@ extension Gateway {
         tally.accept(caller.release, under: caller.edition)
         let lines = try identity.lines(
             for: caller, sending: original, leaving: [], over: exchange, event: event.id, at: clock.now)
-        return Gateway.allowed(lines, checked: Gateway.checked(original, caller.body))
+        return Gateway.allowed(lines, checked: Gateway.checked(caller.body))
     }
 
     /// Sees to it that what is judged needs no body: where the proof lies in one, only the gateway itself can tell.
@@ -78,9 +81,8 @@ extension Gateway {
         .decideNeedsBody, "its proof lies in its body, which decide does not see: send it through the gateway itself")
 
     /// What was looked at, so that nobody takes more for granted.
-    private static func checked(_ original: Request, _ body: BodyExpectation) -> String {
-        if original.isSafe { return "head" }
-        return switch body {
+    private static func checked(_ body: BodyExpectation) -> String {
+        switch body {
         case .digests, .md5: "head; body=digest"
         default: "head; body=unseen"
         }

@@ -39,9 +39,6 @@ final class Tally: @unchecked Sendable {
         }
     }
 
-    /// A streamed body turned out not to be the signed one, and had passed.
-    func observe(_ code: Refusal.Code, of release: ReleaseKey) { cells(of: release).count(.observed(code)) }
-
     private func cells(of app: String) -> MeterCells {
         if let cells = apps[app] { return cells }
         let made = meter.makeCells(of: nil, app: app)

@@ -39,6 +39,26 @@ struct CallerFields: Sendable {
         }
     }
 
+    /// The same, but for what proxies in front say of where a request came from: those that ask us send such
+    /// fields along with the caller's own.
+    static func tellsOtherThanProxies(_ name: Span<UInt8>) -> Bool {
+        guard tells(name) else { return false }
+        return !begins(name, with: "x-forwarded") && !begins(name, with: "x-envoy-external-address")
+            && !name.matches("forwarded") && !name.matches("x-real-ip")
+    }
+
+    /// Whether a backend may take the name for one of ours that we did not write: `_` and other bytes for `-`.
+    static func isOursMisspelled(_ name: Span<UInt8>) -> Bool {
+        let length = 11
+        guard name.count >= length, begins(name, with: "countersign") else { return false }
+        guard name.count > length else { return true }
+        for index in length..<name.count
+        where !ASCII.isLetter(name[index]) && !ASCII.isDigit(name[index]) && name[index] != UInt8(ascii: "-") {
+            return true
+        }
+        return false
+    }
+
     /// Whether a name that begins with `x` is one of those of which there are many, told apart by the letter
     /// behind `x-`.
     private static func isOfFamily(withX name: Span<UInt8>) -> Bool {

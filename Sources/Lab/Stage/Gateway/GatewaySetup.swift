@@ -16,6 +16,11 @@ struct GatewaySetup: Sendable {
                 "legacy-renewal=on", "anonymous=none",
                 "legacy-salt=\(key.ladder)", "legacy-key=\(key.ladder)",
             ]
+        case .token:
+            return [
+                "schemes=token", "legacy-host=\(Setting.host)", "legacy-login=on", "legacy-session=authority",
+                "legacy-renewal=on", "anonymous=none", "release-in=header:x-app-version",
+            ]
         case .apiKey(let scheme): return ["schemes=\(scheme.rawValue)"]
         case .messageSignaturesWithPassword: return ["password-login=on", "anonymous=none"]
         case .countersign: return ["anonymous=none"]
@@ -26,6 +31,8 @@ struct GatewaySetup: Sendable {
     var release: [String] {
         switch row.scheme {
         case .ladder, .tokens, .formMD5: imported("form-md5")
+        // Without a secret.
+        case .token: ["--scheme", "token", "--key-id", key.id]
         case .apiKey(let scheme): imported(scheme.rawValue)
         case .messageSignaturesWithPassword, .countersign: []
         }
@@ -35,7 +42,7 @@ struct GatewaySetup: Sendable {
     var account: [String]? {
         switch row.scheme {
         case .ladder(let rung): ["--legacy", rung.rawValue]
-        case .tokens: ["--legacy", "plain-post"]
+        case .tokens, .token: ["--legacy", "plain-post"]
         case .formMD5: ["--legacy", "md5"]
         case .apiKey: nil
         case .messageSignaturesWithPassword, .countersign: []
