@@ -39,7 +39,8 @@ def pages() -> dict[int, list[str]]:
 class Moved:
     """A shop that moves in by one page, and the gateway in front of it."""
 
-    def __init__(self, number: int, folder):
+    def __init__(self, number: int, folder, *, asked_by: str | None = None):
+        """`asked_by`: the proxy that asks and passes on itself, in the place of a gateway that does."""
         self.folder, (first, *self.later) = folder, pages()[number]
         (folder / "their-private-key").write_text(SECRET)
         (folder / "their-accounts.csv").write_text(
@@ -55,6 +56,8 @@ class Moved:
         options = dict(zip(serve[::2], serve[1::2], strict=True))
         port = free_port()
         options |= {"--listen": f"127.0.0.1:{port}", "--tls": "off"}
+        if asked_by:
+            options |= {"--decide": asked_by, "--trusted-proxies": "127.0.0.1"}
         if "--upstream" in options:
             options["--upstream"] = f"http://127.0.0.1:{self.shop.port}"
         self.gateway = Gateway(folder / "gateway", *[word for pair in options.items() for word in pair])
@@ -224,7 +227,8 @@ def lives(moved: Moved, kind: type[App]) -> App:
 
 @pytest.fixture
 def moved(request, tmp_path):
-    made = Moved(request.param, tmp_path)
+    number, *asked_by = request.param if isinstance(request.param, tuple) else (request.param,)
+    made = Moved(number, tmp_path, asked_by=asked_by[0] if asked_by else None)
     yield made
     made.close()
 
@@ -323,6 +327,55 @@ def test_page_5(moved):
     moved.run(moved.later[0])
     assert app.orders() and app.answer.status in (401, 403) and len(moved.shop.seen) == sent
     assert signed("/orders") == 200
+
+
+@pytest.mark.parametrize("moved, kind", [((2, "nginx"), HmacApp), ((3, "nginx"), TokenApp), ((3, "nginx"), CookieApp)], indirect=["moved"])
+def test_a_proof_in_the_head_is_enough_for_nginx(moved, kind):
+    """The same apps, where nginx asks and passes on itself."""
+    app = lives(moved, kind)
+    seen = moved.shop.seen[-1][2]
+    assert seen["countersign-checked"] == ("head; body=unseen" if kind is HmacApp else "nothing")
+    assert seen.get("countersign-scheme") == ("auth-v1" if kind is HmacApp else None)
+    sent = len(moved.shop.seen)
+    moved.gateway.admin("route", "set", "shop", "/", "--require", "session")
+    app.orders()
+    assert app.answer.status in (401, 403) and len(moved.shop.seen) == sent
+
+
+def test_tokens_alone_behind_nginx(tmp_path):
+    """Its doors are the gateway's, so nginx sends those there."""
+    def with_doors(proxy: Proxy, name: str) -> str:
+        text = Proxy.example(proxy, name)
+        assert "location /countersign/ {" in text
+        return text.replace("location /countersign/ {", "location ~ ^/(countersign|user)/ {")
+
+    class DoorsProxy(Proxy):
+        example = with_doors
+
+    moved = Moved(4, tmp_path, asked_by="nginx")
+    try:
+        moved.proxy.stop()
+        moved.proxy = DoorsProxy("nginx", tmp_path / "doors", moved.gateway, moved.shop, moved.port)
+        app, other = TwoTokenApp(moved), TwoTokenApp(moved)
+        # Where values may stand in a form, the body is asked for: what is in the head is enough.
+        assert app.logs_in("137", "older")["userId"] == 41 and app.orders() == {"status": 403}
+        assert app.answer.get("countersign-refusal") == "decide-needs-body"
+        moved.gateway.admin("app", "policy", "shop", "--set", "token-in=bearer", "--set", "user-in=none", "--set",
+                            "release-in=header:x-app-version", "--set", "platform-in=")
+        assert app.orders() == {"orders": [4100], "userId": 41}
+        seen = moved.shop.seen[-1][2]
+        assert seen["countersign-scheme"] == "token" and seen["countersign-account"] == "41"
+        assert seen["countersign-checked"] == "head; body=unseen"
+        assert app.renews()["token"] and app.orders()["orders"] == [4100]
+        assert other.logs_in("137", "older")["userId"] == 41 and other.orders()["orders"] == [4100]
+        sent = len(moved.shop.seen)
+        app.orders()
+        assert app.answer.status == 401 and app.answer.get("countersign-refusal") == "session-ended" and len(moved.shop.seen) == sent
+        assert other.logs_out() == {"result": 1}
+        other.orders()
+        assert other.answer.status == 401 and len(moved.shop.seen) == sent
+    finally:
+        moved.close()
 
 
 def test_every_page_has_its_app():
