@@ -1,4 +1,5 @@
 import CountersignAuthority
+import CountersignGate
 import CountersignSchemes
 import CountersignWire
 import Foundation
