@@ -2,7 +2,7 @@ import CountersignGate
 import CountersignSchemes
 
 extension PolicyKey {
-    /// Every key. Those that this build keeps for what is still to come say so in their meaning.
+    /// Every key.
     package static let all: [PolicyKey] = judged + accounts + legacy
 
     /// What the gate judges requests by. A release may have its own.

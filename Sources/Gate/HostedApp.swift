@@ -91,9 +91,11 @@ extension ReleaseKey {
     /// Whether it stands for every version that is not registered: no row of the store has its id.
     package var isOfOtherVersions: Bool { scheme == .token && id == HostedApp.otherVersionsID(of: app) }
 
-    /// Refuses a login or a renewal of a version that is not served any more. `network` is where the client
+    /// Refuses a call of a version that is not served any more, or may only read. `network` is where the client
     /// calls from; `now` is in whole Unix seconds.
-    package func checkServed(from network: () -> [UInt8], at now: Int64) throws(Refusal) {
-        _ = try Releases().check(self, in: nil, .reads, from: network, at: now)
+    package func checkServed(
+        as effect: Releases.Effect, from network: () -> [UInt8], at now: Int64
+    ) throws(Refusal) {
+        _ = try Releases().check(self, in: nil, effect, from: network, at: now)
     }
 }

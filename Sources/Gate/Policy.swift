@@ -1,7 +1,7 @@
 import CountersignSchemes
 
 /// What an app's team has decided about its callers. Values only: how a policy is spelled (`--set K=V`) is
-/// `Authority/PolicyText`, where each setting is described once.
+/// `Authority/PolicyTable`, where each setting is described once.
 package struct Policy: Sendable, Equatable {
     /// Which schemes may speak. Legacy ones are never on unless named here.
     package var schemes: Set<SchemeName> = [.messageSignatures]

@@ -217,7 +217,8 @@ final class Gateway: Handler, @unchecked Sendable {
                 try gate.checkAuthority(of: request)
                 unsigned = try legacy.release(of: request, to: found.app)
                 if let unsigned {
-                    try unsigned.checkServed(from: { network(of: exchange) }, at: clock.now)
+                    try unsigned.checkServed(
+                        as: found.call.effect, from: { network(of: exchange) }, at: clock.now)
                     tally.accept(unsigned, under: .current)
                     isCounted = true
                 }

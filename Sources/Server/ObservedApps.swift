@@ -20,7 +20,7 @@ struct ObservedApps {
         for (app, until) in observed.sorted(by: { $0.key < $1.key }) where told[app] != until {
             log?.note(
                 "enforcement",
-                "app \(app): requests that would be refused reach the backend until "
+                "app \(app): requests that fail to prove who they are reach the backend until "
                     + CivilTime.internetText(until))
         }
         for app in told.keys.sorted() where observed[app] == nil {

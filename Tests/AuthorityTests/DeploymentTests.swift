@@ -161,13 +161,13 @@ import Testing
         let deployment = try deployment(folder.data)
         _ = try deployment.addApp(app, settings: ["window=10s"], at: 5)
         #expect(throws: Fault.self) { try deployment.addApp(app, settings: [], at: 6) }
-        #expect(try deployment.app(app).settings == ["window": .text("10s")])
+        #expect(try deployment.app(app).settings == ["routes": .text("/ session"), "window": .text("10s")])
         _ = try deployment.addRelease(draft(app, id: "r_1"), at: 6)
         #expect(throws: Fault.self) { try deployment.addRelease(draft(app, id: "r_1", version: "2"), at: 6) }
         #expect(throws: Fault.self) { try deployment.addRelease(draft(app, id: "r_2"), at: 6) }
         #expect(try deployment.store.releases(of: app).map(\.id.description) == ["r_1"])
         #expect(throws: Fault.self) { try deployment.setPolicy(["window=1s", "nonsense=1"], of: app) }
-        #expect(try deployment.app(app).settings == ["window": .text("10s")])
+        #expect(try deployment.app(app).settings == ["routes": .text("/ session"), "window": .text("10s")])
     }
 }
 

@@ -78,12 +78,15 @@ import Testing
             let table = file.table
             try table.mapping.extend(to: ReplayTable.fileBytes(rows: table.mostRows + 1))
             for shard in 0..<ShardLocks.count {
-                let rows = table.header.rows(of: shard)
-                let old = table.bucket(row: ReplayTable.source(of: rows), shard: shard)
-                let kept = (0..<ReplayTable.ways * 2).map { old[$0] }
-                table.split(shard)
-                for index in kept.indices { old[index] = kept[index] }
-                if !isCounted { table.header.setRows(of: shard, to: rows) }
+                // The file's own growth may be under way.
+                file.locks.with(shard, repair: table.removeMoved) {
+                    let rows = table.header.rows(of: shard)
+                    let old = table.bucket(row: ReplayTable.source(of: rows), shard: shard)
+                    let kept = (0..<ReplayTable.ways * 2).map { old[$0] }
+                    table.split(shard)
+                    for index in kept.indices { old[index] = kept[index] }
+                    if !isCounted { table.header.setRows(of: shard, to: rows) }
+                }
             }
         }
         let file = try ReplayFile(path: path, expecting: nil, settings: settings, now: now)

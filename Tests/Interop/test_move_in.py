@@ -75,6 +75,12 @@ class Moved:
         assert done.returncode == 0, f"{block}\n{done.stdout}{done.stderr}"
         return done.stdout
 
+    def retire(self, block: str) -> None:
+        """As the page says, which warns first; and a month later."""
+        assert "--warn-at now --at +30d" in block
+        self.run(block)
+        self.run(block.replace("--warn-at now --at +30d", "--at now"))
+
     def meter(self, holds) -> None:
         deadline = time.monotonic() + 15
         while True:
@@ -240,6 +246,7 @@ def test_page_1(moved):
     assert seen["countersign-app"] == "shop" and seen["countersign-version"] == "2.3"
     sent = len(moved.shop.seen)
     moved.run(moved.later[0])
+    moved.retire(moved.later[1])
     gone = app.orders()
     assert gone["err"]["code"] == -99 and gone["err"]["eventId"] == "https://apps.example.com/shop"
     assert len(moved.shop.seen) == sent
@@ -250,8 +257,9 @@ def test_page_1(moved):
 def test_page_2(moved):
     app = lives(moved, HmacApp)
     assert moved.shop.seen[-1][2]["countersign-scheme"] == "auth-v1"
-    sent = len(moved.shop.seen)
     moved.run(moved.later[0])
+    moved.retire(moved.later[1])
+    sent = len(moved.shop.seen)
     assert app.orders()["code"] == "update-required" and len(moved.shop.seen) == sent
 
 
@@ -261,13 +269,13 @@ def test_page_3(moved, kind):
     seen = moved.shop.seen[-1][2]
     assert "countersign-app" not in seen and seen["countersign-client"] == "127.0.0.1"
     moved.meter(lambda told: told["unsigned"] and told["unsigned"][0]["open"] > 10)
-    way_out = moved.later[0].strip().split("\n")
-    moved.run("\n".join(way_out[:-1]))
+    moved.run(moved.later[0])
+    moved.run(moved.later[1])
     # Observed, nothing has changed for it.
     assert app.orders()["orders"] == [100] and moved.shop.seen[-1][2]["countersign-verdict"] == "unsigned"
     moved.meter(lambda told: told["unsigned"][0]["would_refuse_by_code"] == {"unsigned": 1})
     sent = len(moved.shop.seen)
-    moved.run(way_out[-1])
+    moved.run(moved.later[2])
     assert app.orders()["code"] == "unsigned" and len(moved.shop.seen) == sent
 
 
@@ -299,11 +307,17 @@ def test_page_4(moved):
     assert second.logs_in("138", "new")["userId"] == 42 and second.orders()["orders"] == [4200]
     # None of it reached the backend but the calls.
     assert {path for _, path, _ in moved.shop.seen} == {"/orders"}
-    sent = len(moved.shop.seen)
     moved.run(moved.later[0])
+    moved.retire(moved.later[1])
+    sent = len(moved.shop.seen)
     gone = second.orders()
     assert gone["code"] == "update-required" and gone["update_url"] == "https://apps.example.com/shop"
-    assert len(moved.shop.seen) == sent
+    # A version that nobody added comes in till the scheme goes.
+    fields = {"Content-Type": FORM, "Authorization": f"Bearer {second.token}", "X-App-Version": "3.9"}
+    assert second.send("POST", "/orders", fields, b"page=1")["orders"] == [4200]
+    moved.run(moved.later[2])
+    assert second.send("POST", "/orders", fields, b"page=1")["code"] == "scheme-not-allowed" or second.answer.status == 401
+    assert len(moved.shop.seen) == sent + 1
 
 
 @pytest.mark.parametrize("moved", [5], indirect=True)
@@ -324,8 +338,10 @@ def test_page_5(moved):
     sent = len(moved.shop.seen)
     assert app.send("GET", "/admin/a", {"Cookie": f"sid={app.cookie}"}) and app.answer.status in (401, 403)
     assert len(moved.shop.seen) == sent
-    moved.run(moved.later[0])
-    assert app.orders() and app.answer.status in (401, 403) and len(moved.shop.seen) == sent
+    for block in moved.later:
+        moved.run(block)
+    app.orders()
+    assert app.answer.status in (401, 403) and len(moved.shop.seen) == sent
     assert signed("/orders") == 200
 
 

@@ -14,7 +14,7 @@ extension Command {
         notes: """
             `countersign account import FILE`, or `account import APP FILE`. FILE is `-` for standard input. It is CSV whose first
             line is `name,user_id,rung,value`, or one JSON object a line with these members. `value` is what the old backend
-            keeps; it is wrapped before it is written, which takes some 20 ms of one core a row: all cores are used.
+            keeps; it is wrapped before it is written, which takes some 12 ms of one core a row: all cores are used.
 
             A line that cannot be taken is reported, and the rest is read; the exit status is then 1. Rows that are there already
             are passed over, so an import that was broken off can be run again. --dry-run finds what the file itself says wrongly

@@ -15,7 +15,7 @@ extension Command {
             "routes": .array(rules.map { RouteText.json($0) }),
         ]) {
             guard policy.enforcement.isObserving(at: run.now) else { return RouteText.table(rules) }
-            return RouteText.table(rules) + "\nof \(name), requests that would be refused reach the backend: "
+            return RouteText.table(rules) + "\nof \(name), requests that fail to prove who they are reach the backend: "
                 + RouteText.enforcement(policy.enforcement)
         }
         return .success

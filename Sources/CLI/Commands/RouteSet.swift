@@ -11,7 +11,8 @@ extension Command {
             .value("methods", "METHOD,…", "only for these methods (default: all); GET includes HEAD"),
             .value(
                 "enforcement", "WORD",
-                "enforce, observe or observe=14d: whether refused requests reach the backend (default: the app's)"),
+                "enforce, observe or observe=14d: whether requests that fail to prove who they are reach the backend "
+                    + "(default: the app's)"),
             .data, .json,
         ],
         notes: """

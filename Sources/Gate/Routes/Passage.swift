@@ -1,7 +1,7 @@
 import CountersignSchemes
 import CountersignWire
 
-/// Why a request that has proved nothing goes on to the backend all the same.
+/// Why a refused request goes on to the backend all the same, without an identity.
 package struct Passage: Sendable {
     package enum Cause: Sendable, Equatable {
         /// Its route is open to anybody.
@@ -46,7 +46,7 @@ extension Gate {
 }
 
 extension Refusal.Code {
-    /// Whether it says that a request does not prove what it claims, and nothing else.
+    /// Whether it is about what a request has to prove of itself: who sent it, when, how often, and what.
     fileprivate var isOfProof: Bool {
         switch self {
         case .unsigned, .unknownKey, .badSignature, .stale, .replayed, .bodyMismatch, .tokenExpired, .schemeNotAllowed:

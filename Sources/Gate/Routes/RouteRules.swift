@@ -55,11 +55,11 @@ package struct RouteRules: Sendable, Equatable {
         package let level: RouteRule.Level
         /// Nil for the app's own.
         package let enforcement: Enforcement?
-        /// Which of ``RouteRules/rules`` decides.
+        /// Which of ``RouteRules/rules`` decides the level.
         package let index: Int
     }
 
-    /// What the request's route asks for. Two rules may be meant: the one of the path as it stands, and the one of what a
+    /// What the request's route asks for. Several rules may be meant: the one of the path as it stands, and the one of what a
     /// forgiving backend reads, without case and with an extension; the stricter counts. Where rules differ, a path
     /// that has several readings beyond these is refused as `malformed`.
     package func decision(for request: Request) throws(Refusal) -> Decision {
@@ -88,8 +88,8 @@ package struct RouteRules: Sendable, Equatable {
         var loose: Int?
         for (index, rule) in rules.enumerated() where rule.applies(to: method) {
             if let loose, exact != nil, rules[loose].prefix.count > rule.prefix.count { break }
-            if rule.isAt(or: path), exact.map({ rules[$0].overlaps(rule) }) ?? true { exact = index }
-            if rule.isMeant(by: path), loose.map({ rules[$0].isOutdone(by: rule) }) ?? true { loose = index }
+            if rule.covers(path), exact.map({ rules[$0].overlaps(rule) }) ?? true { exact = index }
+            if rule.coversLoosely(path), loose.map({ rules[$0].isOutdone(by: rule) }) ?? true { loose = index }
         }
         guard let exact, let loose else { throw Refusal(.malformed, "the path begins with no /") }
         return Decision(rules[exact], at: exact).stricter(Decision(rules[loose], at: loose))
@@ -138,7 +138,7 @@ extension RouteRule {
     }
 
     /// Whether the path is the rule's, or goes on behind it with a `/`, byte for byte.
-    fileprivate func isAt(or path: Span<UInt8>) -> Bool {
+    fileprivate func covers(_ path: Span<UInt8>) -> Bool {
         let prefix = self.prefix
         guard prefix.count > 1 else { return path.count > 0 && path[0] == UInt8(ascii: "/") }
         guard path.count >= prefix.count, path.extracting(0..<prefix.count).matches(prefix.span) else { return false }
@@ -147,7 +147,7 @@ extension RouteRule {
 
     /// The same as a forgiving backend compares: without the case of letters, escapes undone, and with an extension
     /// behind each segment. `path` has one reading but for these.
-    fileprivate func isMeant(by path: Span<UInt8>) -> Bool {
+    fileprivate func coversLoosely(_ path: Span<UInt8>) -> Bool {
         let prefix = self.prefix
         guard prefix.count > 1 else { return path.count > 0 && path[0] == UInt8(ascii: "/") }
         var index = 0

@@ -12,7 +12,6 @@ struct SentValues {
     init(_ request: Request) { self.request = request }
 
     /// Whether the body is a form of which nothing is known yet.
-    var isFormAwaited: Bool { request.hasFormType && request.bodyState == .awaited }
 
     /// The value at `place`; nil where there is none. A value in a body that was not read is none.
     func value(at place: RequestPlace) throws(Refusal) -> [UInt8]? {

@@ -88,7 +88,7 @@ extension Gateway {
         }
     }
 
-    /// What only we say of a caller. All are in each answer, empty where there is nothing to say: a proxy that puts them in
+    /// What only we say of a caller (of parts of a body, which is not seen here, nothing). All are in each answer, empty where there is nothing to say: a proxy that puts them in
     /// the place of what the caller sent then leaves none of those.
     private static let identityFields = [
         "Countersign-App", "Countersign-Release", "Countersign-Platform", "Countersign-Version", "Countersign-Scheme",

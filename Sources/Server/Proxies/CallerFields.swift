@@ -43,9 +43,14 @@ struct CallerFields: Sendable {
     /// fields along with the caller's own.
     static func tellsOtherThanProxies(_ name: Span<UInt8>) -> Bool {
         guard tells(name) else { return false }
-        return !begins(name, with: "x-forwarded") && !begins(name, with: "x-envoy-external-address")
-            && !name.matches("forwarded") && !name.matches("x-real-ip")
+        return !isOne(of: proxiesOwn, name)
     }
+
+    private static let proxiesOwn: [StaticString] = [
+        "x-forwarded-for", "x-forwarded-proto", "x-forwarded-host", "x-forwarded-port", "x-forwarded-server",
+        "forwarded",
+        "x-real-ip", "x-envoy-external-address",
+    ]
 
     /// Whether a backend may take the name for one of ours that we did not write: `_` and other bytes for `-`.
     static func isOursMisspelled(_ name: Span<UInt8>) -> Bool {

@@ -55,7 +55,8 @@ import Testing
         let token = CapturedToken(token: "t", userID: "7")
         let request = try craft(row).transfer(order, token: token, key: nil)
         let profile = try #require(RowCatalogue.all.first { $0.name.description == row })
-        let isUnsigned = profile.server == .reference && !["form-md5"].contains(row) && profile.hasPasswords
+        let isUnsigned =
+            profile.scheme == .token || profile.server == .reference && row != "form-md5" && profile.hasPasswords
         #expect((request != nil) == isUnsigned)
     }
 
