@@ -98,7 +98,8 @@ package final class Gate: Sendable {
         judgement.fresh = nil
     }
 
-    /// The first stage: whose request it is, by its signature.
+    /// The first stage: whose request it is, by its signature. Inlined, as a frame of its own costs each request.
+    @inline(__always)
     nonisolated(nonsending) private func prove(
         _ request: Request, _ judgement: Judgement, from network: () -> [UInt8], for destination: Destination,
         as effect: Releases.Effect?, _ work: WorkspaceLease

@@ -13,7 +13,7 @@ struct RequestEvent {
     /// Why it went on although it proved nothing.
     var passage: Passage?
     /// What a proxy asked about, where the request itself only asks.
-    var original: Request?
+    var original: AskedRequest?
     /// Whether a password that an old client sent was right: such a client signs nothing.
     var isSignedIn = false
 
@@ -35,7 +35,7 @@ struct RequestEvent {
         line.add("event", id.bytes.span)
         line.add("peer", exchange.peer)
         if let client { line.add("client", client) }
-        let request = original ?? exchange.request
+        let request = original?.request ?? exchange.request
         if original != nil { line.add("decide", "yes") }
         if !request.method.isEmpty {
             line.add("method", request.head.span.extracting(request.method.range))
@@ -85,6 +85,13 @@ struct RequestEvent {
         clock_gettime(CLOCK_MONOTONIC, &time)
         return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
     }
+}
+
+/// A request that a proxy asked about. A class, so that events of others carry no room for it.
+final class AskedRequest {
+    let request: Request
+
+    init(_ request: Request) { self.request = request }
 }
 
 /// The wall clock as log lines show it, RFC 3339 with milliseconds; the date is worked out once a second.

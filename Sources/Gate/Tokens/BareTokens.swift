@@ -15,12 +15,18 @@ package struct TokenProof: ~Copyable, Sendable {
     }
 }
 
-/// What of a request's head must not go on to the backend, because a token of ours stands in it.
-package struct WithheldToken: Sendable {
+/// What of a request's head must not go on to the backend, because a token of ours stands in it. A class, so that callers of
+/// other schemes carry no room for it.
+package final class WithheldToken: Sendable {
     /// The fields that are left out: bit i for `fields[i]`.
-    package var fields: UInt128 = 0
+    package let fields: UInt128
     /// The cookies beside the token's, in the place of the fields that held them; empty where there are none.
-    package var cookies: [UInt8] = []
+    package let cookies: [UInt8]
+
+    fileprivate init(fields: UInt128, cookies: [UInt8] = []) {
+        self.fields = fields
+        self.cookies = cookies
+    }
 }
 
 /// Scheme `token`: a token of ours that is sent alone, by apps that never signed. It proves whose session it
@@ -135,29 +141,29 @@ private struct SentToken {
     /// What stands in a form or in the query goes on as it came. A second copy of the token, in a field where
     /// none is read, is refused: it would go on.
     func withheld(from request: Request) throws(Refusal) -> WithheldToken {
-        var withheld = WithheldToken()
+        var (held, cookies) = (UInt128(0), [UInt8]())
         switch place {
         case .bearer:
-            if let field = try SentValues(request).bearer()?.field { withheld.fields = 1 << UInt128(field) }
+            if let field = try SentValues(request).bearer()?.field { held = 1 << UInt128(field) }
         case .header(let name):
             if let field = try SentValues(request).field(name)?.index {
-                withheld.fields = 1 << UInt128(field)
+                held = 1 << UInt128(field)
             }
         case .cookie(let name):
-            let cookies = try Cookies(in: request)
+            let sent = try Cookies(in: request)
             // What `Connection` ends here does not go on in another line either.
-            let isEnding = cookies.fields & request.endingHere != 0
-            withheld = WithheldToken(fields: cookies.fields, cookies: isEnding ? [] : cookies.without(name))
+            let isEnding = sent.fields & request.endingHere != 0
+            (held, cookies) = (sent.fields, isEnding ? [] : sent.without(name))
         case .form, .query, .userAgent: break
         }
         for index in request.fields.indices where index < UInt128.bitWidth {
-            guard withheld.fields & (1 << UInt128(index)) == 0,
+            guard held & (1 << UInt128(index)) == 0,
                 SentToken.isSearched(request.fields[index], request)
             else { continue }
             try SentToken.refuseStray(request.head.span.extracting(request.fields[index].value.range))
         }
-        try SentToken.refuseStray(withheld.cookies.span)
-        return withheld
+        try SentToken.refuseStray(cookies.span)
+        return WithheldToken(fields: held, cookies: cookies)
     }
 
     private static func isSearched(_ field: Request.Field, _ request: Request) -> Bool {

@@ -16,7 +16,7 @@ extension Gateway {
             }
             try decider.checkFields(of: request)
             var original = try decider.original(of: request, over: request.proxiedTransport)
-            event.original = original
+            event.original = AskedRequest(original)
             let answer = try await decision(on: &original, exchange, judgement, &event)
             await exchange.respond(answer)
         } catch {
