@@ -48,7 +48,8 @@ extension Deployment {
         guard !draft.id.description.hasPrefix(HostedApp.otherVersionsPrefix) else {
             throw Fault(
                 .usage,
-                "key id \(draft.id): what begins with `\(HostedApp.otherVersionsPrefix)` stands for versions that are "
+                "key id \(draft.id): what begins with `\(HostedApp.otherVersionsPrefix)` stands for "
+                    + "versions that are "
                     + "not registered; expected another")
         }
         let answerKey = AnswerKey.publicHalf(of: try answerKey())
@@ -83,7 +84,8 @@ extension Deployment {
         }
         if let same, same.id != draft.id {
             reasons.append(
-                "\(draft.app) \(draft.version) on \(draft.platform) has a key under \(draft.scheme.rawValue): "
+                "\(draft.app) \(draft.version) on \(draft.platform) has a key under "
+                    + "\(draft.scheme.rawValue): "
                     + "\(same.id); `countersign release rotate \(same.id)` gives it another")
         }
         if reasons.isEmpty { reasons.append("it is there already") }

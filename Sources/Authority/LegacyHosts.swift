@@ -1,7 +1,7 @@
 import CountersignWire
 
-/// A request's host in the two forms in which a policy may name it (`legacy-host`): lower-case, with the port that
-/// the request writes and without it.
+/// A request's host in the two forms in which a policy may name it (`legacy-host`): lower-case, with the port
+/// that the request writes and without it.
 struct HostForms: Sendable {
     let whole: [UInt8]
     /// Nil where the request writes no port: then `whole` is all there is.
@@ -22,8 +22,8 @@ struct HostForms: Sendable {
     }
 }
 
-/// Which of the apps that name a `legacy-host` the unsigned requests to a host belong to. A host that two apps name
-/// belongs to neither of them, and neither does one that is named both with and without its port.
+/// Which of the apps that name a `legacy-host` the unsigned requests to a host belong to. A host that two
+/// apps name belongs to neither of them, and neither does one that is named both with and without its port.
 struct LegacyHosts<Owner: Sendable>: Sendable {
     enum Finding {
         case nobody

@@ -75,8 +75,8 @@ package final class LiveKeys: KeySource, @unchecked Sendable {
         return app
     }
 
-    /// The apps of which some requests reach the backend although they would be refused, and when the last of that ends,
-    /// in whole Unix seconds.
+    /// The apps of which some requests reach the backend although they would be refused, and when the last of
+    /// that ends, in whole Unix seconds.
     package func observed(at now: Int64) -> [String: Int64] {
         var ends: [String: Int64] = [:]
         for (app, policy) in lock.read({ snapshot.policies }) {

@@ -2,7 +2,7 @@ import CountersignGate
 
 /// How the values are read that accounts and sessions go by.
 extension PolicyKey {
-    @Sendable static func applySlots(_ policy: inout Policy, _ text: String) -> String? {
+    @Sendable static func applySlots(_ policy: inout Policy, from text: String) -> String? {
         switch text {
         case "single": policy.slots = .single
         case "per-platform": policy.slots = .perPlatform
@@ -18,7 +18,7 @@ extension PolicyKey {
         return text
     }
 
-    @Sendable static func applyRegistration(_ policy: inout Policy, _ text: String) -> String? {
+    @Sendable static func applyRegistration(_ policy: inout Policy, from text: String) -> String? {
         switch text {
         case "open": policy.registration = .open
         case "admin": policy.registration = .admin
@@ -27,7 +27,7 @@ extension PolicyKey {
         return text
     }
 
-    @Sendable static func applyLegacySession(_ policy: inout Policy, _ text: String) -> String? {
+    @Sendable static func applyLegacySession(_ policy: inout Policy, from text: String) -> String? {
         switch text {
         case "upstream": policy.legacySession = .upstream
         case "authority": policy.legacySession = .authority
@@ -36,7 +36,7 @@ extension PolicyKey {
         return text
     }
 
-    @Sendable static func applyHost(_ policy: inout Policy, _ text: String) -> String? {
+    @Sendable static func applyHost(_ policy: inout Policy, from text: String) -> String? {
         let sides = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
         guard let host = sides.first, AppName(String(host)) != nil else { return nil }
         if sides.count == 2 {
@@ -68,14 +68,14 @@ extension PolicyKey {
         }
     }
 
-    @Sendable static func applyTokenLifetime(_ policy: inout Policy, _ text: String) -> String? {
+    @Sendable static func applyTokenLifetime(_ policy: inout Policy, from text: String) -> String? {
         guard let seconds = seconds(text[...]) else { return nil }
         policy.tokenLifetime = Int64(seconds)
         return text
     }
 
     /// Days, from one to a thousand; or a shorter time, for tests.
-    @Sendable static func applySessionIdle(_ policy: inout Policy, _ text: String) -> String? {
+    @Sendable static func applySessionIdle(_ policy: inout Policy, from text: String) -> String? {
         if text.hasSuffix("d"), let days = number(text.dropLast()), (1...1000).contains(days) {
             policy.sessionIdle = Int64(days) * 86_400
             return "\(days)d"
@@ -86,13 +86,13 @@ extension PolicyKey {
     }
 
     /// For `anonymous` and `device-signed`, which stand for rules of routes: ``RouteRules/setting(_:)``.
-    @Sendable static func applyPaths(_ policy: inout Policy, _ text: String) -> String? {
+    @Sendable static func applyPaths(_ policy: inout Policy, from text: String) -> String? {
         RoutePaths(text).map { _ in text }
     }
 
-    /// `enforce`, or `observe` and when it ends: `observe=1767225600`. Which end one that says none has, and how far off it
-    /// may be, is ``PolicyKey/change(_:at:)``'s.
-    @Sendable static func applyEnforcement(_ policy: inout Policy, _ text: String) -> String? {
+    /// `enforce`, or `observe` and when it ends: `observe=1767225600`. Which end one that says none has, and
+    /// how far off it may be, is ``PolicyKey/change(_:at:)``'s.
+    @Sendable static func applyEnforcement(_ policy: inout Policy, from text: String) -> String? {
         guard let enforcement = Enforcement(text) else { return nil }
         policy.enforcement = enforcement
         return enforcement.text

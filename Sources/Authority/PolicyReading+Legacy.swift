@@ -10,7 +10,7 @@ extension PolicyKey {
     private static let longestName = 64
 
     /// `DOOR:/path,…`. A door may have several paths, a path is one door's.
-    @Sendable static func applyLegacyPaths(_ policy: inout Policy, _ text: String) -> String? {
+    @Sendable static func applyLegacyPaths(_ policy: inout Policy, from text: String) -> String? {
         let parts = parts(text)
         guard parts.count <= mostPaths else { return nil }
         var paths: [Policy.LegacyPath] = []
@@ -28,7 +28,7 @@ extension PolicyKey {
     }
 
     /// `NAME:parameter,…`, each name once, and no two parameters alike.
-    @Sendable static func applyLegacyNames(_ policy: inout Policy, _ text: String) -> String? {
+    @Sendable static func applyLegacyNames(_ policy: inout Policy, from text: String) -> String? {
         var names: [Policy.LegacyName: String] = [:]
         for part in parts(text) {
             guard let (left, parameter) = pair(part), let name = Policy.LegacyName(rawValue: left),
@@ -42,7 +42,7 @@ extension PolicyKey {
     }
 
     /// A rung whose value a client can hand over once and for all.
-    @Sendable static func applyLegacyRung(_ policy: inout Policy, _ text: String) -> String? {
+    @Sendable static func applyLegacyRung(_ policy: inout Policy, from text: String) -> String? {
         guard let rung = Rung(rawValue: text), rung.door != .minute else { return nil }
         policy.legacyRung = rung
         return text

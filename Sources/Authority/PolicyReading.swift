@@ -7,7 +7,7 @@ extension PolicyKey {
         { _, text in words.contains(text) ? text : nil }
     }
 
-    @Sendable static func applySchemes(_ policy: inout Policy, _ text: String) -> String? {
+    @Sendable static func applySchemes(_ policy: inout Policy, from text: String) -> String? {
         var names: [SchemeName] = []
         for part in parts(text) {
             guard let name = SchemeName(rawValue: part), !names.contains(name) else { return nil }
@@ -17,7 +17,7 @@ extension PolicyKey {
         return names.map(\.rawValue).joined(separator: ",")
     }
 
-    @Sendable static func applyWindow(_ policy: inout Policy, _ text: String) -> String? {
+    @Sendable static func applyWindow(_ policy: inout Policy, from text: String) -> String? {
         var spelled: [String] = []
         for part in parts(text) {
             let sides = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
@@ -37,7 +37,7 @@ extension PolicyKey {
         return spelled.joined(separator: ",")
     }
 
-    @Sendable static func applyTimezone(_ policy: inout Policy, _ text: String) -> String? {
+    @Sendable static func applyTimezone(_ policy: inout Policy, from text: String) -> String? {
         if text == "Z" || text == "UTC" {
             policy.timezoneOffset = 0
             return "+00:00"
@@ -53,13 +53,13 @@ extension PolicyKey {
         return seconds == 0 ? "+00:00" : text
     }
 
-    @Sendable static func applyFormMD5Key(_ policy: inout Policy, _ text: String) -> String? {
+    @Sendable static func applyFormMD5Key(_ policy: inout Policy, from text: String) -> String? {
         guard let place = FormMD5.KeyPlace(rawValue: text) else { return nil }
         policy.formMD5Key = place
         return text
     }
 
-    @Sendable static func applyForward(_ policy: inout Policy, _ text: String) -> String? {
+    @Sendable static func applyForward(_ policy: inout Policy, from text: String) -> String? {
         let names = parts(text)
         guard names.allSatisfy({ isFieldName($0) && !isReserved($0) }), Set(names).count == names.count else {
             return nil
@@ -78,7 +78,7 @@ extension PolicyKey {
         }
     }
 
-    @Sendable static func applyReplay(_ policy: inout Policy, _ text: String) -> String? {
+    @Sendable static func applyReplay(_ policy: inout Policy, from text: String) -> String? {
         let known: [SchemeName] = [.sigV4, .authV1]
         if let rule = Policy.ReplayRule(rawValue: text) {
             for scheme in known { policy.replays[scheme] = rule }
@@ -94,7 +94,7 @@ extension PolicyKey {
         return text
     }
 
-    @Sendable static func applyCover(_ policy: inout Policy, _ text: String) -> String? {
+    @Sendable static func applyCover(_ policy: inout Policy, from text: String) -> String? {
         let names = parts(text)
         guard names.allSatisfy(isFieldName), Set(names).count == names.count else { return nil }
         policy.requiredFields = Set(names)
@@ -102,7 +102,7 @@ extension PolicyKey {
     }
 
     /// Source: RFC 9651 §3.2, what a dictionary's key may be.
-    @Sendable static func applyLabel(_ policy: inout Policy, _ text: String) -> String? {
+    @Sendable static func applyLabel(_ policy: inout Policy, from text: String) -> String? {
         let allowed = text.utf8.allSatisfy { byte in
             switch byte {
             case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"): true
@@ -117,13 +117,13 @@ extension PolicyKey {
         return text
     }
 
-    @Sendable static func applyPresigned(_ policy: inout Policy, _ text: String) -> String? {
+    @Sendable static func applyPresigned(_ policy: inout Policy, from text: String) -> String? {
         guard let seconds = seconds(text[...]) else { return nil }
         policy.presignedLifetime = seconds
         return "\(seconds)s"
     }
 
-    @Sendable static func applyPublicURL(_ policy: inout Policy, _ text: String) -> String? {
+    @Sendable static func applyPublicURL(_ policy: inout Policy, from text: String) -> String? {
         let hosts = ["https://", "http://"].compactMap { text.hasPrefix($0) ? text.dropFirst($0.count) : nil }
         let allowed = hosts.first?.utf8.allSatisfy { byte in
             switch byte {
@@ -139,7 +139,7 @@ extension PolicyKey {
         return text
     }
 
-    @Sendable static func applySecret(_ policy: inout Policy, _ text: String) -> String? {
+    @Sendable static func applySecret(_ policy: inout Policy, from text: String) -> String? {
         (1...256).contains(text.utf8.count) ? text : nil
     }
 

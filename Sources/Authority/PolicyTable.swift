@@ -112,7 +112,8 @@ extension PolicyKey {
         PolicyKey(
             name: "anonymous", value: "all | none | /PATH,…",
             meaning:
-                "short for rules of routes: these paths, and what is below them, ask for `signed` and all others for "
+                "short for rules of routes: these paths, and what is below them, ask for `signed` and "
+                + "all others for "
                 + "`session`",
             fallback: "none", expected: "all, none, or paths such as /public,/v1/news", visibility: .rules,
             apply: applyPaths),
@@ -124,7 +125,8 @@ extension PolicyKey {
         PolicyKey(
             name: "enforcement", value: "enforce | observe[=14d]",
             meaning:
-                "whether a request that fails to prove who it is reaches the backend, marked Countersign-Verdict, where its "
+                "whether a request that fails to prove who it is reaches the backend, marked "
+                + "Countersign-Verdict, where its "
                 + "route does not say otherwise; observing ends after 30 days at most, and can be renewed",
             fallback: "enforce", expected: "enforce, observe, or observe=14d", visibility: .shown,
             apply: applyEnforcement),
@@ -157,14 +159,16 @@ extension PolicyKey {
         PolicyKey(
             name: "legacy-host", value: "HOST[:PORT]",
             meaning:
-                "the host whose unsigned requests belong to this app, if it is no other app's; with a port, at that port "
+                "the host whose unsigned requests belong to this app, if it is no other app's; with a "
+                + "port, at that port "
                 + "alone",
             fallback: "none", expected: "a host name in lower case, with a port or without", visibility: .shown,
             apply: applyHost),
         PolicyKey(
             name: "token-in", value: "PLACE,…",
             meaning:
-                "where scheme token reads the token of a request without a signature: bearer (the Authorization "
+                "where scheme token reads the token of a request without a signature: bearer (the "
+                + "Authorization "
                 + "field), form:NAME, query:NAME, cookie:NAME, header:NAME; exactly one of them may have one",
             fallback: "bearer",
             expected: "up to 8 places such as bearer,form:token,query:token,cookie:sid,header:x-token",
@@ -181,8 +185,10 @@ extension PolicyKey {
         PolicyKey(
             name: "release-in", value: "PLACE,…",
             meaning:
-                "where such a request names the app's version, so that it can be retired: form:NAME, query:NAME, "
-                + "cookie:NAME, header:NAME, user-agent:/PATTERN/ with one group; the first that has a value counts",
+                "where such a request names the app's version, so that it can be retired: form:NAME, "
+                + "query:NAME, "
+                + "cookie:NAME, header:NAME, user-agent:/PATTERN/ with one group; the first that has a "
+                + "value counts",
             fallback: "none: the version of the last login or renewal",
             expected: "up to 8 places such as form:ver,header:x-app-version,user-agent:/Shop\\/([0-9.]+)/",
             visibility: .shown, apply: places(of: statedKinds) { $0.releasePlaces = $1 }),
@@ -205,7 +211,8 @@ extension PolicyKey {
         PolicyKey(
             name: "legacy-names", value: "NAME:PARAMETER,…",
             meaning:
-                "what the parameters of old clients, and the members of our answers to them, are called: account, "
+                "what the parameters of old clients, and the members of our answers to them, are called: "
+                + "account, "
                 + "password, new-password, token, login-token, user",
             fallback: "username, password, newPassword, token, loginToken, userId",
             expected:

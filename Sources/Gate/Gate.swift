@@ -33,7 +33,7 @@ package final class Gate: Sendable {
         let ring = KeyRing(keys, sessions)
         self.keys = ring
         self.bearers = Bearers(sessions)
-        tokens = BareTokens(ring, sessions)
+        tokens = BareTokens(ring, sessions: sessions)
         self.sessions = Sessions(sessions)
         devices = DeviceSignatures(sessions, failures)
         self.replay = replay
@@ -98,7 +98,8 @@ package final class Gate: Sendable {
         judgement.fresh = nil
     }
 
-    /// The first stage: whose request it is, by its signature. Inlined, as a frame of its own costs each request.
+    /// The first stage: whose request it is, by its signature. Inlined, as a frame of its own costs each
+    /// request.
     @inline(__always)
     nonisolated(nonsending) private func prove(
         _ request: Request, _ judgement: Judgement, from network: () -> [UInt8], for destination: Destination,

@@ -2,8 +2,8 @@ import CountersignSchemes
 import CountersignSeal
 import CountersignWire
 
-/// The app that the unsigned requests to a host belong to: its policy `legacy-host` names that host, and no other
-/// app's does.
+/// The app that the unsigned requests to a host belong to: its policy `legacy-host` names that host, and no
+/// other app's does.
 package final class HostedApp: Sendable {
     package let name: String
     /// The app's own, without what was set for a release alone.
@@ -91,8 +91,8 @@ extension ReleaseKey {
     /// Whether it stands for every version that is not registered: no row of the store has its id.
     package var isOfOtherVersions: Bool { scheme == .token && id == HostedApp.otherVersionsID(of: app) }
 
-    /// Refuses a call of a version that is not served any more, or may only read. `network` is where the client
-    /// calls from; `now` is in whole Unix seconds.
+    /// Refuses a call of a version that is not served any more, or may only read. `network` is where the
+    /// client calls from; `now` is in whole Unix seconds.
     package func checkServed(
         as effect: Releases.Effect, from network: () -> [UInt8], at now: Int64
     ) throws(Refusal) {

@@ -102,8 +102,8 @@ extension Judgement {
     /// The session whose key the request names, rightly or not.
     package var session: Session? { candidate?.session }
 
-    /// Whether it was refused because its signature does not hold, or its key id, or the token that it bears
-    /// alone, is nobody's.
+    /// Whether the request was refused because its signature is wrong, its key id is unknown, or the token
+    /// that it bears without a signature is unknown.
     package var failedVerification: Bool {
         guard signer == nil, let refusal else { return false }
         return refusal.code == .badSignature || refusal.code == .unknownKey

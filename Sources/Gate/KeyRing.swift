@@ -57,7 +57,7 @@ package struct KeyRing: Sendable {
         }
     }
 
-    /// The app that the request belongs to if it bears no signature; nil where it is nobody's.
+    /// The app that an unsigned request belongs to, by its host; nil if no app, or more than one, names it.
     func app(at request: Request) throws(Refusal) -> HostedApp? {
         do throws(Fault) {
             return try releases.app(at: request.head.span.extracting(request.authority.range))

@@ -57,7 +57,8 @@ package struct Policy: Sendable, Equatable {
     package var legacyNames: [LegacyName: String] = [:]
     /// The rung of accounts that old clients make; nil for the plain one of the method that they make it by.
     package var legacyRung: Rung?
-    /// The host whose unsigned requests belong to this app. Lower-case, with a port where only that one is meant.
+    /// The host whose unsigned requests belong to this app. Lower-case, with a port where only that one is
+    /// meant.
     package var legacyHost: String?
     /// Where the token of a request without a signature is read: exactly one of these places may have one.
     package var tokenPlaces: [RequestPlace] = [.bearer]
@@ -72,7 +73,8 @@ package struct Policy: Sendable, Equatable {
     package var sessionIdle: Int64 = 90 * 86_400
     /// What each of the backend's routes asks of its callers.
     package var routes = RouteRules(all: .signed)
-    /// Whether requests that fail to prove who they are reach the backend, where their route does not say otherwise.
+    /// Whether requests that fail to prove who they are reach the backend, where their route does not say
+    /// otherwise.
     package var enforcement = Enforcement.enforce
 
     package enum Registration: Sendable, Equatable { case open, admin }

@@ -80,8 +80,8 @@ package protocol KeySource: Sendable {
     /// as the client wrote it.
     func allowsSignedForms(at host: Span<UInt8>) throws(Fault) -> Bool
 
-    /// The app whose policy `legacy-host` names `host`; nil where none does, or more than one. Unsigned requests
-    /// belong to that app, and to no other. `host` is as the client wrote it.
+    /// The app whose policy `legacy-host` names `host`; nil where none does, or more than one. Unsigned
+    /// requests belong to that app, and to no other. `host` is as the client wrote it.
     func app(at host: Span<UInt8>) throws(Fault) -> HostedApp?
 
     /// Other releases of the same app that speak the same scheme, retired ones too: for explanations, which a secret

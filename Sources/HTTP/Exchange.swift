@@ -8,8 +8,8 @@ package protocol Exchange: AnyObject {
     var loop: EventLoop { get }
     /// The client's address as text.
     var peer: String { get }
-    /// Whether the connection began with a PROXY header that names no client, so that the peer is a proxy that
-    /// wrote nothing into the requests: what they say of their client is the client's own word.
+    /// Whether the connection began with a PROXY header that names no client, so that the peer is a proxy
+    /// that wrote nothing into the requests: what they say of their client is the client's own word.
     var isClientUnnamed: Bool { get }
     /// The status that was sent; nil before an answer was begun.
     var answeredStatus: Int? { get }

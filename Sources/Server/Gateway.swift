@@ -348,7 +348,8 @@ final class Gateway: Handler, @unchecked Sendable {
             await exchange.respond(signed(answer.telling(caller), to: exchange, judgement))
         case .upstream(let pool):
             if request.isBodyWhole { return try await pool.forward(exchange, forwarding) }
-            // Also where its route observes: the head has gone on with an identity, which must not vouch for another body.
+            // Also where its route observes: the head has gone on with an identity, which must not vouch for
+            // another body.
             forwarding.inspector = StreamedBodyCheck(caller.body)
             try await pool.forward(exchange, forwarding)
         }

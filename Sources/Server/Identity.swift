@@ -121,8 +121,8 @@ final class Identity {
         return forwarded
     }
 
-    /// The same of a request that proved nothing: all that a proxy without keys would pass on. A token of ours is told
-    /// to nobody.
+    /// The same of a request that proved nothing: all that a proxy without keys would pass on. A token of
+    /// ours is told to nobody.
     func forwardedFields(ofUnproven request: borrowing Request) -> UInt128 {
         var forwarded: UInt128 = 0
         for index in request.fields.indices where index < UInt128.bitWidth {

@@ -1,8 +1,8 @@
 import CountersignAuthority
 import CountersignWire
 
-/// Says in the log, at the start and at each change, which apps have requests that reach the backend although they would be
-/// refused.
+/// Says in the log, at the start and at each change, which apps have requests that reach the backend although
+/// they would be refused.
 struct ObservedApps {
     private let keys: LiveKeys
     private let log: EventLog?

@@ -2,7 +2,8 @@ import CountersignAuthority
 import CountersignSeal
 import CountersignWire
 
-/// What other programs of the same operator show to be let in, kept in a file of mode 0600 that the first start makes.
+/// What other programs of the same operator show to be let in, kept in a file of mode 0600 that the first
+/// start makes.
 struct SharedToken: Sendable {
     private static let leastBytes = 16
     private let secret: Secret

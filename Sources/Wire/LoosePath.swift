@@ -149,9 +149,10 @@ extension LoosePath {
         }
     }
 
-    /// What is wrong with what the escapes stand for together. It must be UTF-8 of the one form there is: nothing longer
-    /// than it need be, which some read as the character that it would be (RFC 3629 §3, §10). And it must hold none of the
-    /// four letters which, where case is left out of account, are ASCII's (Unicode's CaseFolding.txt and Python's `re`).
+    /// What is wrong with what the escapes stand for together. It must be UTF-8 of the one form there is:
+    /// nothing longer than it need be, which some read as the character that it would be (RFC 3629 §3, §10).
+    /// And it must hold none of the four letters which, where case is left out of account, are ASCII's
+    /// (Unicode's CaseFolding.txt and Python's `re`).
     private static func flaw(ofEscapesIn path: Span<UInt8>) -> StaticString? {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(path.count)

@@ -45,8 +45,8 @@ package struct ShortBytes: Sendable {
         return true
     }
 
-    /// Adds one to three bytes, the first of them in bits 16 to 23 of `group`; false, and nothing added, where
-    /// they do not fit.
+    /// Adds one to three bytes, the first of them in bits 16 to 23 of `group`; false, and nothing added,
+    /// where they do not fit.
     mutating func append(_ group: UInt32, count: Int) -> Bool {
         guard used <= ShortBytes.longest - count else { return false }
         storage[used] = UInt8(truncatingIfNeeded: group >> 16)

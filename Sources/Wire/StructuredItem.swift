@@ -149,8 +149,8 @@ extension Span<UInt8> {
         var position = start
         while position + 8 <= raw.byteCount {
             let word = raw.unsafeLoadUnaligned(fromByteOffset: position, as: UInt64.self)
-            // The top bit of each such byte. A borrow can set one too many, but only above a true one, and the
-            // lowest is taken.
+            // The top bit of each such byte. A borrow can set one too many, but only above a true one, and
+            // the lowest is taken.
             let quote = word ^ (ones &* UInt64(UInt8(ascii: "\"")))
             let backslash = word ^ (ones &* UInt64(UInt8(ascii: "\\")))
             let delete = word ^ (ones &* 0x7F)

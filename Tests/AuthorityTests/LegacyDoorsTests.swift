@@ -13,7 +13,7 @@ import Testing
     {
         var policy = Policy()
         if let paths {
-            let spelled = PolicyKey.applyLegacyPaths(&policy, paths)
+            let spelled = PolicyKey.applyLegacyPaths(&policy, from: paths)
             #expect(spelled == paths)
         }
         let request = Draft(method: method, target: Array(target.utf8), authority: "api.example.com")
@@ -101,7 +101,7 @@ import Testing
         ])
     func screen(_ row: (path: String, isPassed: Bool)) throws {
         var policy = Policy()
-        _ = PolicyKey.applyLegacyPaths(&policy, LegacyDoorsTests.own)
+        _ = PolicyKey.applyLegacyPaths(&policy, from: LegacyDoorsTests.own)
         let app = LegacyApp(name: try #require(AppName("demo")), policy: policy, ladder: LadderSettings())
         let (screen, empty) = (LegacyScreen(of: [app], generation: 1), LegacyScreen(of: [], generation: 1))
         let path = Array(row.path.utf8)

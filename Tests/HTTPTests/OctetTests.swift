@@ -2,7 +2,8 @@ import Testing
 
 @testable import CountersignHTTP
 
-/// Runs of bytes are looked at eight or sixteen at a time: every byte, at every place in them, beside one byte at a time.
+/// Runs of bytes are looked at eight or sixteen at a time: every byte, at every place in them, beside one
+/// byte at a time.
 @Suite struct OctetTests {
     /// 40 bytes of which the one at `place` is `byte`.
     private func bytes(_ byte: UInt8, at place: Int) -> [UInt8] {

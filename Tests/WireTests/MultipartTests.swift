@@ -90,8 +90,8 @@ import Testing
         #expect(read(MultipartTests.body(MultipartTests.part("name=\"\(long)\""), "--b--")) == nil)
     }
 
-    /// The short form of the fuzz target: no byte that is changed, left out or put in makes it trap, and what is still read
-    /// lies inside the body.
+    /// The short form of the fuzz target: no byte that is changed, left out or put in makes it trap, and what
+    /// is still read lies inside the body.
     @Test("changed bytes")
     func changed() {
         let whole = MultipartTests.body(

@@ -1,8 +1,10 @@
 import CountersignWire
 import Glibc
 
-/// Who waits for a thread, first come, first served. All its state is under one lock, held for no longer than it takes
-/// to add or take a job; closures are called outside it.
+/// Who waits for a thread, first come, first served.
+///
+/// Safe to share: all its state is under one lock, held for no longer than it takes to add or take a job;
+/// closures are called outside it.
 final class HashingQueue: @unchecked Sendable {
     private let bounds: HashingPool.Bounds
     private let clock: any MonotonicClock

@@ -26,8 +26,8 @@ package enum IdempotencyScope: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// Whose keys are counted together, so that no holder takes the room of others: an account, or the network that
-/// callers without a session call from, whatever release they name.
+/// Whose keys are counted together, so that no holder takes the room of others: an account, or the network
+/// that callers without a session call from, whatever release they name.
 package enum IdempotencyHolder: Sendable, Hashable, CustomStringConvertible {
     case account(Int64)
     /// An IPv4 address in 4 bytes, or the first 6 of an IPv6 address: one party often has a network of 48

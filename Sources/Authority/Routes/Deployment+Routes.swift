@@ -1,7 +1,8 @@
 import CountersignGate
 import CountersignWire
 
-/// The rules for an app's routes. Each change is one transaction: of two administrators neither undoes the other's.
+/// The rules for an app's routes. Each change is one transaction: of two administrators neither undoes the
+/// other's.
 extension Deployment {
     package func routes(of name: AppName) throws(Fault) -> RouteRules { try app(name).policy().routes }
 
@@ -62,7 +63,8 @@ extension App {
             + App.routeAliases.filter { settings[$0] != nil }.map { (name: $0, setting: nil) }
     }
 
-    /// The same changes with rules for routes in the place of `anonymous` and `device-signed`, which stand for them.
+    /// The same changes with rules for routes in the place of `anonymous` and `device-signed`, which stand
+    /// for them.
     func resolved(
         _ changes: [(name: String, setting: StoredSetting?)]
     ) throws(Fault) -> [(name: String, setting: StoredSetting?)] {

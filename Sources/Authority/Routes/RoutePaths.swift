@@ -1,8 +1,8 @@
 import CountersignGate
 import CountersignWire
 
-/// What `anonymous` and `device-signed` are set to: all routes, none, or those at some paths and below them. They stand
-/// for rules of routes, which are what is kept.
+/// What `anonymous` and `device-signed` are set to: all routes, none, or those at some paths and below them.
+/// They stand for rules of routes, which are what is kept.
 package enum RoutePaths: Sendable, Equatable {
     case all
     case under([[UInt8]])
@@ -22,7 +22,8 @@ package enum RoutePaths: Sendable, Equatable {
 }
 
 extension RouteRules {
-    /// What an app of before this had: `anonymous`, `all` unless it was set, and `device-signed`, none unless it was.
+    /// What an app of before this had: `anonymous`, `all` unless it was set, and `device-signed`, none unless
+    /// it was.
     init?(anonymous: String?, deviceSigned: String?) {
         var rules = RouteRules(all: .signed)
         if let anonymous {
@@ -36,8 +37,8 @@ extension RouteRules {
         self = rules
     }
 
-    /// Which routes a release opens by itself: in the place of all rules of levels `signed` and `session`. A path at or
-    /// below one that asks for the device's signature stays that. Nil for too many.
+    /// Which routes a release opens by itself: in the place of all rules of levels `signed` and `session`. A
+    /// path at or below one that asks for the device's signature stays that. Nil for too many.
     func setting(anonymous paths: RoutePaths) -> RouteRules? {
         let kept = rules.filter { $0.level == .open || $0.level == .device }
         switch paths {
@@ -48,8 +49,8 @@ extension RouteRules {
         }
     }
 
-    /// Which routes ask for the device's signature: in the place of all rules of level `device`, and of those that are at
-    /// or below these paths and ask for less. Nil for too many.
+    /// Which routes ask for the device's signature: in the place of all rules of level `device`, and of those
+    /// that are at or below these paths and ask for less. Nil for too many.
     func setting(deviceSigned paths: RoutePaths) -> RouteRules? {
         let others = rules.first { $0.isForAll && $0.level != .device }?.level ?? .session
         let kept = rules.filter { $0.level != .device }

@@ -62,9 +62,9 @@ extension Enforcement {
         }
     }
 
-    /// What a person asks for: `enforce`; `observe`, for as long as may be; `observe=14d`; or when it ends, as it is
-    /// stored. A ``Fault`` of usage for anything else, and for an end that is past or too far off. `now` is in whole Unix
-    /// seconds.
+    /// What a person asks for: `enforce`; `observe`, for as long as may be; `observe=14d`; or when it ends,
+    /// as it is stored. A ``Fault`` of usage for anything else, and for an end that is past or too far off.
+    /// `now` is in whole Unix seconds.
     package static func asked(_ text: String, at now: Int64) throws(Fault) -> Enforcement {
         if text == "enforce" { return .enforce }
         var until: Int64?
@@ -78,8 +78,8 @@ extension Enforcement {
         guard let until, until > now, until <= now + mostSeconds else {
             throw Fault(
                 .usage,
-                "enforcement `\(text)`: expected enforce, observe (for 30 days), or observe=14d (1 to 30 days); it can be "
-                    + "renewed")
+                "enforcement `\(text)`: expected enforce, observe (for 30 days), or observe=14d (1 to 30 days); "
+                    + "it can be renewed")
         }
         return .observe(until: until)
     }

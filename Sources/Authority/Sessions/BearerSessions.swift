@@ -83,8 +83,8 @@ package final class BearerSessions: Sendable {
         }
     }
 
-    /// The session of that token, over or not, where it is this app's; nil where there is none. The token
-    /// before the current one is good for it, too.
+    /// The session of this app that the token belongs to, also if it has ended; nil if there is none. The
+    /// token before the current one is accepted, too.
     package func session(bearing token: [UInt8], of app: AppName) throws(Refusal) -> Session? {
         do throws(Fault) {
             let session = try live.find(bearing: token.span)
@@ -94,9 +94,9 @@ package final class BearerSessions: Sendable {
         }
     }
 
-    /// Ends the sessions of this app that the token, and the login token of a session which the ladder
-    /// opened, are of. What is nobody's, or of a session that is over, ends nothing, and is not told from
-    /// what does. `now` is whole Unix seconds.
+    /// Ends the sessions of this app that the token and the login token belong to; the login token counts
+    /// only for sessions opened by a rung of the login ladder. An unknown token, or one of an ended session,
+    /// changes nothing and gets the same result. `now` is in whole Unix seconds.
     nonisolated(nonsending) package func signOut(
         token: [UInt8]?, loginToken: [UInt8]?, of app: AppName, at now: Int64
     ) async throws(Refusal) {

@@ -63,7 +63,8 @@ struct Invocation: Sendable {
 
     static let unsignedScheme = Fault(
         .usage,
-        "scheme token has no signature: there is nothing to sign, verify or explain. A server looks the token "
+        "scheme token has no signature: there is nothing to sign, verify or explain. A server looks the "
+            + "token "
             + "up among its sessions (docs/protocol.md, \"Tokens alone\")")
 
     func keyID(_ text: String, at place: String) throws(Fault) -> KeyID {

@@ -32,7 +32,8 @@ extension Command {
             routes.differ
                 ? "added \(app.name); `countersign route list \(app.name)` shows what its routes ask for"
                 : "added \(app.name); its routes ask for `\(routes.rules[0].level.rawValue)`: "
-                    + RouteText.meaning(of: routes.rules[0].level) + RouteText.advice(app.name, routes.rules[0].level)
+                    + RouteText.meaning(of: routes.rules[0].level)
+                    + RouteText.advice(for: app.name, requiring: routes.rules[0].level)
         }
         return .success
     }

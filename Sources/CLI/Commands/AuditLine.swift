@@ -34,7 +34,8 @@ struct AuditLine {
         ].map(AuditLine.harmless)
     }
 
-    /// Texts as they are, times as every command prints them, and the steps of a retirement as they are given.
+    /// Texts as they are, times as every command prints them, and the steps of a retirement as they are
+    /// given.
     private func text(of value: JSON, named name: String, in document: JSONDocument) -> String {
         if let text = value.string { return text }
         if name == "at" || name.hasSuffix("_at"), let time = AuditLine.time(value, in: document) { return time }

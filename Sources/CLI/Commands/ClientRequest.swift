@@ -25,8 +25,8 @@ struct ClientRequest: Sendable {
         return response.status >= 400 ? .failed : .success
     }
 
-    /// That the call is not in anybody's name, where somebody was signed in before. Nothing is sent where a
-    /// session is asked for.
+    /// Notes that the request is signed by the release alone because the session has ended. Throws, before
+    /// anything is sent, if `--require-session` was given.
     private func tellNobody(_ ended: Ending?) throws(Fault) {
         let end = ended.map { "the session has ended: \(ClientDesk.reason(SessionEnd($0)))" }
         let remedy = "`countersign login --profile \(desk.name)` signs in"

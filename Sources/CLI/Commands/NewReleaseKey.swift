@@ -53,7 +53,7 @@ struct NewReleaseKey {
         }
     }
 
-    /// A release whose callers sign nothing. Its row seals random bytes that nobody is told.
+    /// A release for scheme `token`, whose callers do not sign. Its stored secret is random and never shown.
     private static func withoutKey(_ run: Invocation) throws(Fault) -> NewReleaseKey {
         for option in ["secret", "secret-file", "secret-stdin", "public-key", "algorithm"]
         where run.arguments.has(option) {

@@ -90,7 +90,8 @@ extension Command {
         var warnings: [String] = []
         if release.scheme == .token {
             return [
-                "token protects the session and nothing else: whoever reads one request can send others in its name"
+                "token protects the session and nothing else: whoever reads one request can send others "
+                    + "in its name"
             ]
         }
         if !release.scheme.isRemembered {
@@ -111,7 +112,7 @@ extension Command {
     }
 
     /// What a token alone is not admitted without.
-    private static func adviseOnTokens(_ run: Invocation, _ app: App, _ policy: Policy) {
+    private static func adviseOnTokens(_ run: Invocation, for app: App, policy: Policy) {
         var missing: [String] = []
         if policy.legacySession != .authority { missing.append("--set legacy-session=authority") }
         if policy.legacyHost == nil { missing.append("--set legacy-host=HOST") }
@@ -134,7 +135,7 @@ extension Command {
                 "note: \(release.app)'s policy does not allow \(release.scheme.rawValue) yet: "
                     + "`countersign app policy \(release.app) --set schemes=\(names)`")
         }
-        if release.scheme == .token { adviseOnTokens(run, app, policy) }
+        if release.scheme == .token { adviseOnTokens(run, for: app, policy: policy) }
         if key.algorithm == .rsaV15, policy.rsaV15 == .refused {
             run.console.note(
                 "note: \(release.app)'s policy does not allow rsa-v1_5-sha256 yet: "

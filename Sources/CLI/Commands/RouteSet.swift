@@ -11,16 +11,18 @@ extension Command {
             .value("methods", "METHOD,…", "only for these methods (default: all); GET includes HEAD"),
             .value(
                 "enforcement", "WORD",
-                "enforce, observe or observe=14d: whether requests that fail to prove who they are reach the backend "
+                "enforce, observe or observe=14d: whether requests that fail to prove who they are reach "
+                    + "the backend "
                     + "(default: the app's)"),
             .data, .json,
         ],
         notes: """
-            The rule with the longest path counts, by whole segments: /v1 is for /v1 and /v1/news, not for /v10. PREFIX / is
-            for all that no other rule is for. Levels: open lets anybody through; signed asks for a release's signature (or what
-            stands for it in the app's schemes); session for somebody who is signed in; device for a signature by the key of
-            the session's device, too. Where routes differ, a path that backends read in several ways is refused, and of two
-            rules that a forgiving backend could mean the stricter counts. A form's `_method` is not looked at.
+            The rule with the longest path counts, by whole segments: /v1 is for /v1 and /v1/news, not for
+            /v10. PREFIX / is for all that no other rule is for. Levels: open lets anybody through; signed
+            asks for a release's signature (or what stands for it in the app's schemes); session for a
+            signed-in user; device for a signature by the key of the session's device, too. Where routes
+            differ, a path that backends read in several ways is refused, and of several rules that a
+            backend could apply the strictest counts. A form's `_method` is not looked at.
             """
     ) { (run) throws(Fault) in
         let name = try run.appName()
@@ -37,7 +39,8 @@ extension Command {
         guard let rule else {
             throw Fault(
                 .usage,
-                "route `\(prefix)`: expected / or a path such as /v1/news: no `/` at its end, no escapes, no empty or dot "
+                "route `\(prefix)`: expected / or a path such as /v1/news: no `/` at its end, no "
+                    + "escapes, no empty or dot "
                     + "segments; methods are words of letters such as GET,POST, at most 16")
         }
         let deployment = try run.deployment()

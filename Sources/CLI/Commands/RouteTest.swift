@@ -8,8 +8,9 @@ extension Command {
         positionals: [Positional(name: "APP"), Positional(name: "METHOD"), Positional(name: "TARGET")],
         options: [.data, .json],
         notes: """
-            TARGET is what stands in the request line: a path, with or without a query; `-` reads many from standard input, a
-            line each. Exit 1 where the gateway refuses one as malformed, because backends read its path in several ways.
+            TARGET is what stands in the request line: a path, with or without a query; `-` reads many from
+            standard input, one a line. Exit 1 where the gateway refuses one as malformed, because backends
+            read its path in several ways.
             """
     ) { (run) throws(Fault) in
         let name = try run.appName()

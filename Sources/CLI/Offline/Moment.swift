@@ -5,8 +5,8 @@ enum Moment {
     /// What may be given, for help and for messages.
     static let expected = "now, +7d (or s, m, h), 2026-11-29, 2026-11-29T12:00:00Z or Unix seconds"
 
-    /// Whole Unix seconds from `now`, a time from now on, a day (its first second, UTC), RFC 3339, or a
-    /// number of seconds; nil where the text is none of them.
+    /// Reads `now`, a duration from now such as `+7d`, a day (its first second, UTC), RFC 3339, or a number
+    /// of Unix seconds. Returns whole Unix seconds; nil if the text has none of these forms.
     static func read(_ text: String, now: Int64) -> Int64? {
         if text == "now" { return now }
         if let seconds = unixSeconds(text) { return seconds }

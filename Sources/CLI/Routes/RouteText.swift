@@ -14,7 +14,7 @@ enum RouteText {
     }
 
     /// What to do where that is not what the team wants.
-    static func advice(_ app: AppName, _ level: RouteRule.Level) -> String {
+    static func advice(for app: AppName, requiring level: RouteRule.Level) -> String {
         guard level == .session else { return "" }
         return "\n`countersign route set \(app) / --require signed` lets a release call them by itself"
     }
@@ -25,12 +25,14 @@ enum RouteText {
         let path = rule.prefixText
         if !rule.methods.isEmpty, !rules.rules.contains(where: { $0.prefix == rule.prefix && $0.methods.isEmpty }) {
             notes.append(
-                "note: other methods of \(path) go by a shorter rule; `countersign route test` says which, and a rule for "
+                "note: other methods of \(path) go by a shorter rule; `countersign route test` says "
+                    + "which, and a rule for "
                     + "\(path) without --methods stands before it")
         }
         if path.split(separator: "/").last?.contains(".") == true {
             notes.append(
-                "note: \(path) names a file; backends may answer it at other paths, too (without its extension, or at its "
+                "note: \(path) names a file; backends may answer it at other paths, too (without its "
+                    + "extension, or at its "
                     + "folder): a rule for the folder covers them")
         }
         return notes

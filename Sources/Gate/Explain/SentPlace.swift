@@ -133,8 +133,8 @@ struct SentPlace: Sendable {
         Pairs(SentPlace.isInBody(draft) ? draft.body : draft.query ?? [])
     }
 
-    /// The parts of a multipart body, for form-md5's parameters: no other scheme has them there. Nil where there is no
-    /// such body, where it cannot be read, and where it is too large to be looked at.
+    /// The parts of a multipart body, for form-md5's parameters: no other scheme has them there. Nil where
+    /// there is no such body, where it cannot be read, and where it is too large to be looked at.
     private static func multipart(_ draft: Draft, having name: String) -> [Multipart.Part]? {
         guard name == "sign" || name == "app_id", draft.mediaType == "multipart/form-data",
             draft.body.count <= Budget.body, let type = draft.value(of: "content-type"),

@@ -18,8 +18,9 @@ package struct Passage: Sendable {
 }
 
 extension Gate {
-    /// Why a request to the backend goes on although it was refused; nil where the refusal stands. That is so for all that
-    /// is not about what it proves (framing, limits, hosts, revocation, an outage), and wherever it belongs to no app.
+    /// Why a request to the backend goes on although it was refused; nil where the refusal stands. That is so
+    /// for all that is not about what it proves (framing, limits, hosts, revocation, an outage), and wherever
+    /// it belongs to no app.
     package func passage(
         of request: Request, _ judgement: Judgement, after refusal: Refusal
     ) throws(Refusal) -> Passage? {
@@ -33,8 +34,8 @@ extension Gate {
         return passage(.observed(refusal.code))
     }
 
-    /// The app whose release the request names, where it came to that app's host; without a release, the app whose host
-    /// it came to.
+    /// The app whose release the request names, where it came to that app's host; without a release, the app
+    /// whose host it came to.
     private func owner(
         of request: Request, _ judgement: Judgement
     ) throws(Refusal) -> (app: String, policy: Policy)? {

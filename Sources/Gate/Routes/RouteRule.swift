@@ -1,10 +1,11 @@
 import CountersignWire
 
-/// What the backend's routes below one path ask of their callers. Source: docs/protocol.md, "Routes of the backend".
+/// What the backend's routes below one path ask of their callers. Source: docs/protocol.md, "Routes of the
+/// backend".
 package struct RouteRule: Sendable, Equatable {
     /// What a route asks for; each level includes those before it.
     package enum Level: String, Sendable, Comparable, CaseIterable {
-        /// Nothing: whoever calls goes on to the backend, without an identity where none was proved.
+        /// Nothing: every request is forwarded; without a signature, it is forwarded without an identity.
         case open
         /// A release's signature, or what stands for it in the app's schemes.
         case signed
@@ -48,7 +49,8 @@ package struct RouteRule: Sendable, Equatable {
     /// Whether it is for everything that no other rule is for.
     package var isForAll: Bool { prefix.count == 1 && methods.isEmpty }
 
-    /// Whether it is the rule for the same requests as the other: a path has at most one for each set of methods.
+    /// Whether it is the rule for the same requests as the other: a path has at most one for each set of
+    /// methods.
     package func replaces(_ other: RouteRule) -> Bool { prefix == other.prefix && methods == other.methods }
 
     private static func isPrefix(_ path: [UInt8]) -> Bool {
@@ -66,8 +68,8 @@ package struct RouteRule: Sendable, Equatable {
     }
 }
 
-/// Whether a request that is refused for what it fails to prove goes on to the backend all the same, marked with the
-/// verdict.
+/// Whether a request that is refused for what it fails to prove goes on to the backend all the same, marked
+/// with the verdict.
 package enum Enforcement: Sendable, Equatable {
     case enforce
     /// Until then, in whole Unix seconds; enforced from then on.

@@ -1,7 +1,7 @@
 import CountersignWire
 
-/// What each of the backend's routes asks of an app's callers: the rule of the longest path, by whole segments, that a
-/// request's path is or goes on behind.
+/// What each of the backend's routes asks of an app's callers: the rule of the longest path, by whole
+/// segments, that a request's path is or goes on behind.
 package struct RouteRules: Sendable, Equatable {
     /// Those with the longest paths first, and of one path those that name methods.
     package let rules: [RouteRule]
@@ -12,8 +12,8 @@ package struct RouteRules: Sendable, Equatable {
 
     package static let most = 256
 
-    /// `rules` has one for `/` without methods, which says what all others ask for, and no two for the same requests;
-    /// nil otherwise, and for more than ``most``.
+    /// `rules` has one for `/` without methods, which says what all others ask for, and no two for the same
+    /// requests; nil otherwise, and for more than ``most``.
     package init?(_ rules: [RouteRule]) {
         guard rules.count <= RouteRules.most, rules.contains(where: \.isForAll) else {
             return nil
@@ -41,7 +41,8 @@ package struct RouteRules: Sendable, Equatable {
         RouteRules(rules.filter { !rule.replaces($0) } + [rule])
     }
 
-    /// Without the rules for that path; nil for `/`, which always has one, and where there is none.
+    /// A copy without the rule for that path and those methods; nil if there is none, and for `/` without
+    /// methods, which must stay.
     package func removing(prefix: [UInt8], methods: [[UInt8]]) -> RouteRules? {
         let named = RouteRule(prefix: prefix, methods: methods, level: .open)
         guard let named, !named.isForAll, rules.contains(where: named.replaces) else { return nil }
@@ -59,9 +60,9 @@ package struct RouteRules: Sendable, Equatable {
         package let index: Int
     }
 
-    /// What the request's route asks for. Several rules may be meant: the one of the path as it stands, and the one of what a
-    /// forgiving backend reads, without case and with an extension; the stricter counts. Where rules differ, a path
-    /// that has several readings beyond these is refused as `malformed`.
+    /// What the request's route asks for. Several rules may be meant: the one of the path as it stands, and
+    /// the one of what a forgiving backend reads, without case and with an extension; the stricter counts.
+    /// Where rules differ, a path that has several readings beyond these is refused as `malformed`.
     package func decision(for request: Request) throws(Refusal) -> Decision {
         try decision(
             method: request.head.span.extracting(request.method.range),
@@ -74,16 +75,19 @@ package struct RouteRules: Sendable, Equatable {
             throw Refusal(
                 .malformed, "the path has \(ambiguity); where routes ask for different things it must have one reading")
         }
-        var decision = try ruling(method, path)
-        // What a backend runs in the middle of a path (`/index.php/pay`) is told the rest as a path of its own.
+        var decision = try ruling(for: method, at: path)
+        // What a backend runs in the middle of a path (`/index.php/pay`) is told the rest as a path of its
+        // own.
         for script in try ScriptSegments(in: path) {
-            for reading in script.readings(of: path) { decision = decision.stricter(try ruling(method, reading.span)) }
+            for reading in script.readings(of: path) {
+                decision = decision.stricter(try ruling(for: method, at: reading.span))
+            }
         }
         return decision
     }
 
     /// For a path of one reading but for case, escapes and extensions.
-    private func ruling(_ method: Span<UInt8>, _ path: Span<UInt8>) throws(Refusal) -> Decision {
+    private func ruling(for method: Span<UInt8>, at path: Span<UInt8>) throws(Refusal) -> Decision {
         var exact: Int?
         var loose: Int?
         for (index, rule) in rules.enumerated() where rule.applies(to: method) {
@@ -121,14 +125,15 @@ extension Enforcement {
 }
 
 extension RouteRule {
-    /// Of two for paths of one length, that the same request may mean, the one that asks for more. Of one path, the one
-    /// that names methods stands first and counts.
+    /// Of two for paths of one length, that the same request may mean, the one that asks for more. Of one
+    /// path, the one that names methods stands first and counts.
     fileprivate func isOutdone(by other: RouteRule) -> Bool {
         other.prefix.count == prefix.count && other.level > level
             && (other.prefix != prefix || !methods.isEmpty && !other.methods.isEmpty)
     }
 
-    /// Whether both are for one path and name methods, and the other asks for more: of a method that both name, more.
+    /// Whether both are for one path and name methods, and the other asks for more: of a method that both
+    /// name, more.
     fileprivate func overlaps(_ other: RouteRule) -> Bool { other.prefix == prefix && isOutdone(by: other) }
 
     fileprivate func applies(to method: Span<UInt8>) -> Bool {
@@ -145,8 +150,8 @@ extension RouteRule {
         return path.count == prefix.count || path[prefix.count] == UInt8(ascii: "/")
     }
 
-    /// The same as a forgiving backend compares: without the case of letters, escapes undone, and with an extension
-    /// behind each segment. `path` has one reading but for these.
+    /// The same as a forgiving backend compares: without the case of letters, escapes undone, and with an
+    /// extension behind each segment. `path` has one reading but for these.
     fileprivate func coversLoosely(_ path: Span<UInt8>) -> Bool {
         let prefix = self.prefix
         guard prefix.count > 1 else { return path.count > 0 && path[0] == UInt8(ascii: "/") }

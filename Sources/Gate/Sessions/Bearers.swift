@@ -8,8 +8,9 @@ struct Bearers: Sendable {
 
     init(_ source: any SessionSource) { self.source = source }
 
-    /// Gives the caller the session of the token that it sends, which may be over. Refused as `session-ended` where there is
-    /// no such session, where it is another app's, and where the caller says that it is somebody else's.
+    /// Gives the caller the session of the token that it sends, which may be over. Refused as `session-ended`
+    /// where there is no such session, where it is another app's, and where the caller says that it is
+    /// somebody else's.
     nonisolated(nonsending) func identify(
         _ caller: inout Caller, sending request: Request, _ claim: Claim, _ work: WorkspaceLease
     ) async throws(Refusal) {

@@ -2,8 +2,9 @@ import CountersignSchemes
 import CountersignSeal
 import CountersignWire
 
-/// Has the device itself signed? Asked where the route's level is ``RouteRule/Level/device``. A session's request key
-/// lies in the app's memory; the device's key does not. Source: docs/protocol.md, "Device-signed routes".
+/// Has the device itself signed? Asked where the route's level is ``RouteRule/Level/device``. A session's
+/// request key lies in the app's memory; the device's key does not. Source: docs/protocol.md, "Device-signed
+/// routes".
 struct DeviceSignatures: Sendable {
     private let source: any SessionSource
     private let scheme = MessageSignatures()

@@ -24,13 +24,13 @@ enum ParameterName {
         var start = 0
         while start < name.count, isPassedOver(name[start]) { start += 1 }
         guard name.count - start >= length else { return .other }
-        for index in 0..<length where !isAlike(name[start + index], word[index]) { return .other }
+        for index in 0..<length where !isAlike(name[start + index], to: word[index]) { return .other }
         let end = start + length
         return end == name.count || isPassedOver(name[end]) || name[end] == UInt8(ascii: ".") ? .mistakable : .other
     }
 
     /// PHP writes `_` for what its names of variables cannot hold.
-    private static func isAlike(_ byte: UInt8, _ expected: UInt8) -> Bool {
+    private static func isAlike(_ byte: UInt8, to expected: UInt8) -> Bool {
         if ASCII.lowercased(byte) == ASCII.lowercased(expected) { return true }
         return expected == UInt8(ascii: "_")
             && (byte == UInt8(ascii: ".") || byte == UInt8(ascii: " ") || byte == UInt8(ascii: "["))

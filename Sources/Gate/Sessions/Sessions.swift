@@ -16,8 +16,8 @@ package struct Sessions: Sendable {
 
     package init(_ source: any SessionSource) { self.source = source }
 
-    /// Refuses a caller whose session is over, or who has none where the route needs one; `route` is nil for the
-    /// authority's own. `now` is in whole Unix seconds.
+    /// Refuses a caller whose session is over, or who has none where the route needs one; `route` is nil for
+    /// the authority's own. `now` is in whole Unix seconds.
     package func check(
         _ caller: Caller, on route: RouteRules.Decision?, at now: Int64
     ) throws(Refusal) {
@@ -46,7 +46,8 @@ extension ReleaseKey {
         let path = String(decoding: policy.routes.rules[route.index].prefix, as: UTF8.self)
         return Refusal(
             .sessionEnded,
-            "this route needs a session: \(path) asks for `\(route.level.rawValue)`; `countersign route set \(app) \(path) "
+            "this route needs a session: \(path) asks for `\(route.level.rawValue)`; `countersign route "
+                + "set \(app) \(path) "
                 + "--require signed` lets a release in by itself")
     }
 }

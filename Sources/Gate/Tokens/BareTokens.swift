@@ -8,15 +8,15 @@ package struct TokenProof: ~Copyable, Sendable {
     let session: Session
     let withheld: WithheldToken
 
-    fileprivate init(_ release: ReleaseKey, _ session: Session, withholding withheld: WithheldToken) {
+    fileprivate init(_ release: ReleaseKey, of session: Session, withholding withheld: WithheldToken) {
         self.release = release
         self.session = session
         self.withheld = withheld
     }
 }
 
-/// What of a request's head must not go on to the backend, because a token of ours stands in it. A class, so that callers of
-/// other schemes carry no room for it.
+/// What of a request's head must not go on to the backend, because a token of ours stands in it. A class, so
+/// that callers of other schemes carry no room for it.
 package final class WithheldToken: Sendable {
     /// The fields that are left out: bit i for `fields[i]`.
     package let fields: UInt128
@@ -35,12 +35,12 @@ struct BareTokens: Sendable {
     private let keys: KeyRing
     private let sessions: any SessionSource
 
-    init(_ keys: KeyRing, _ sessions: any SessionSource) {
+    init(_ keys: KeyRing, sessions: any SessionSource) {
         self.keys = keys
         self.sessions = sessions
     }
 
-    /// The app whose policy takes tokens alone at the request's host; nil where there is none.
+    /// The app at the request's host whose policy allows scheme `token`; nil if there is none.
     func app(takingTokenOf request: Request) throws(Refusal) -> HostedApp? {
         guard let app = try keys.app(at: request), app.takesTokens else { return nil }
         return app
@@ -81,7 +81,7 @@ struct BareTokens: Sendable {
         try StatedSubject(session).check(app.policy.userPlaces, in: request)
         // What may change until the body is there is asked again, all of it.
         guard request.bodyState != .awaited else { return nil }
-        return TokenProof(release, session, withholding: try sent.withheld(from: request))
+        return TokenProof(release, of: session, withholding: try sent.withheld(from: request))
     }
 
     /// Only of a session that was itself opened without a signature: else whoever reads a token on its way

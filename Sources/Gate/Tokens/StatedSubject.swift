@@ -44,13 +44,13 @@ struct StatedSubject {
             let sent = request.head.span.extracting(field.name.range)
             if sent.matches(name.span) {
                 try check(value: request.head.span.extracting(field.value.range), named: name.span)
-            } else if StatedSubject.isAlike(sent, name.span) {
+            } else if StatedSubject.isAlike(sent, to: name.span) {
                 throw StatedSubject.mistakable
             }
         }
     }
 
-    private static func isAlike(_ sent: Span<UInt8>, _ name: Span<UInt8>) -> Bool {
+    private static func isAlike(_ sent: Span<UInt8>, to name: Span<UInt8>) -> Bool {
         for index in 0..<sent.count where sent[index] != name[index] {
             guard !ASCII.isLetter(sent[index]), !ASCII.isDigit(sent[index]), !ASCII.isLetter(name[index]),
                 !ASCII.isDigit(name[index])

@@ -234,7 +234,8 @@ final class Connection: Exchange, @unchecked Sendable {
     /// Whether the answer that begins now may leave the connection open.
     var keepsAlive: Bool { mayGoOn && !listener.isDraining && !lacksRoom }
 
-    /// Whether it was opened over the limit, found no room by what it proved, and the limit is still exceeded.
+    /// Whether it was opened over the limit, found no room by what it proved, and the limit is still
+    /// exceeded.
     private var lacksRoom: Bool { isOverLimit && listener.registry.current > listener.limits.connections }
 
     /// Whether another request can follow on this connection. One that was told so gets its next answer, though the

@@ -49,21 +49,22 @@ enum Octet {
         return position
     }
 
-    /// The top bit of each byte that is a control character. A borrow can set one too many, but only above a true one:
-    /// the lowest is right.
+    /// The top bit of each byte that is a control character. A borrow can set one too many, but only above a
+    /// true one: the lowest is right.
     @inline(__always) private static func controls(in word: UInt64) -> UInt64 {
         let delete = word ^ (ones &* 0x7F)
         return ((word &- ones &* 0x20) & ~word | (delete &- ones) & ~delete) & (ones &* 0x80)
     }
 
-    /// The first byte from `start` on that is neither a letter nor a hyphen, of which most field names are made; eight
-    /// at a time.
+    /// The first byte from `start` on that is neither a letter nor a hyphen, of which most field names are
+    /// made; eight at a time.
     @inline(__always) static func endOfLettersAndHyphens(in bytes: Span<UInt8>, from start: Int) -> Int {
         let raw = bytes.bytes
         var position = start
         while position + 8 <= raw.byteCount {
             let word = raw.unsafeLoadUnaligned(fromByteOffset: position, as: UInt64.self)
-            // Each byte's top bit: set by a carry from `a` on, and from behind `z` on. Bytes of 0x80 and more are no letters.
+            // Each byte's top bit: set by a carry from `a` on, and from behind `z` on. Bytes of 0x80 and more
+            // are no letters.
             let folded = (word | ones &* 0x20) & (ones &* 0x7F)
             let letters = (folded &+ ones &* (0x80 - 0x61)) & ~(folded &+ ones &* (0x80 - 0x7B))
             let distances = (word ^ (ones &* UInt64(UInt8(ascii: "-")))) & (ones &* 0x7F)

@@ -1,7 +1,7 @@
 import CountersignWire
 
-/// How many connections to the upstream there may be, and how many requests may wait for one: of a process, or
-/// of one loop as its part.
+/// How many connections to the upstream there may be, and how many requests may wait for one: of a process,
+/// or of one loop as its part.
 package struct UpstreamLimits: Sendable, Equatable {
     /// Connections that are open, opening or idle.
     package var connections: Int

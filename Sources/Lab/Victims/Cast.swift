@@ -66,8 +66,8 @@ package struct Cast: Casting {
         return release
     }
 
-    /// How the app signs. Behind the gateway an app that signed nothing signs its requests as form-md5 has it, but in the row of
-    /// scheme `token`: elsewhere a token alone opens nothing there.
+    /// How the app signs. Behind the gateway an app that signed nothing signs its requests as form-md5 has
+    /// it, but in the row of scheme `token`: elsewhere a token alone opens nothing there.
     private func scheme() throws -> LegacyScheme {
         let secret = key.secret.withExposedBytes { $0.text }
         switch (row.scheme, row.server) {

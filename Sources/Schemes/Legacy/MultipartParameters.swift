@@ -10,7 +10,8 @@ enum MultipartParameters {
         else {
             throw Refusal(
                 .malformed,
-                "multipart: expected one Content-Type, multipart/form-data with a boundary and no other parameter, and no "
+                "multipart: expected one Content-Type, multipart/form-data with a boundary and no other "
+                    + "parameter, and no "
                     + "Content-Encoding")
         }
         let body = request.body.span

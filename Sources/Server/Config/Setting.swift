@@ -170,7 +170,8 @@ extension Setting {
             }),
         Setting(
             "decide", "DIALECT",
-            "lets the trusted proxies ask at PREFIX/decide whether to let a request through: nginx, caddy, traefik, envoy, "
+            "lets the trusted proxies ask at PREFIX/decide whether to let a request through: nginx, "
+                + "caddy, traefik, envoy, "
                 + "haproxy, or off",
             expected: "nginx, caddy, traefik, envoy, haproxy or off",
             set: { configuration, text in

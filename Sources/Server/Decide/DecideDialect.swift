@@ -12,8 +12,8 @@ public enum DecideDialect: String, Sendable, CaseIterable {
     case envoy
     case haproxy
 
-    /// The fields that name the request's method, target and host; nil where they are the asking request's own, the target
-    /// behind the route.
+    /// The fields that name the request's method, target and host; nil where they are the asking request's
+    /// own, the target behind the route.
     var names: (method: StaticString, target: StaticString, host: StaticString)? {
         switch self {
         case .nginx, .haproxy: ("x-original-method", "x-original-uri", "x-original-host")

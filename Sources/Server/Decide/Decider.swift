@@ -2,8 +2,8 @@ import CountersignAuthority
 import CountersignHTTP
 import CountersignWire
 
-/// The route at which another proxy asks whether it may let a request through: who may ask, and what is asked about.
-/// Source: docs/protocol.md, "Decide".
+/// The route at which another proxy asks whether it may let a request through: who may ask, and what is asked
+/// about. Source: docs/protocol.md, "Decide".
 final class Decider: Sendable {
     /// The field in which a proxy shows the secret. It is told to nobody else.
     private static let secretField: StaticString = "countersign-decide"
@@ -16,7 +16,8 @@ final class Decider: Sendable {
     private let limits: Limits
     private let rules: HeadRules
 
-    /// Makes the secret's file where there is none yet. A ``Fault`` where no proxy is trusted: then nobody could ask.
+    /// Makes the secret's file where there is none yet. A ``Fault`` where no proxy is trusted: then nobody
+    /// could ask.
     convenience init(_ dialect: DecideDialect, _ configuration: Configuration, secretAt file: String) throws(Fault) {
         guard !configuration.trustedProxies.isEmpty else {
             throw Fault(.usage, "--decide \(dialect.rawValue): expected --trusted-proxies, which says who may ask")
@@ -54,8 +55,9 @@ final class Decider: Sendable {
         return secret.isEqual(to: request.head.span.extracting(field.range))
     }
 
-    /// Refuses what the proxy would pass on beside an identity, and a backend could believe: `Countersign-…` in another
-    /// spelling, a field that names another caller, method or path, and an upgrade to a protocol in which nobody asks us again.
+    /// Refuses what the proxy would pass on beside an identity, and a backend could believe: `Countersign-…`
+    /// in another spelling, a field that names another caller, method or path, and an upgrade to a protocol
+    /// in which nobody asks us again.
     func checkFields(of request: Request) throws(Refusal) {
         for field in request.fields where field.known == .other || field.known == .connection {
             let name = request.head.span.extracting(field.name.range)
@@ -71,8 +73,8 @@ final class Decider: Sendable {
         }
     }
 
-    /// The request that the proxy asks about, read by the rules of any other; its body is not there. `transport` is how the
-    /// client reached the proxy.
+    /// The request that the proxy asks about, read by the rules of any other; its body is not there.
+    /// `transport` is how the client reached the proxy.
     func original(of request: Request, over transport: Request.Transport) throws(Refusal) -> Request {
         var head = try startLine(of: request)
         for field in request.fields where !isTheProxys(field, of: request) {
@@ -121,8 +123,8 @@ final class Decider: Sendable {
         return value
     }
 
-    /// Whether the field says something of the asking request itself: it was not part of the one that is asked about, or
-    /// was about a body that is not here.
+    /// Whether the field says something of the asking request itself: it was not part of the one that is
+    /// asked about, or was about a body that is not here.
     private func isTheProxys(_ field: Request.Field, of request: Request) -> Bool {
         func isNamed(_ name: StaticString) -> Bool { request.matches(field.name, name) }
         if let names = dialect.names, isNamed(names.method) || isNamed(names.target) || isNamed(names.host) {

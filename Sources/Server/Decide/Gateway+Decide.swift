@@ -3,8 +3,9 @@ import CountersignHTTP
 import CountersignSchemes
 import CountersignWire
 
-/// Answers another proxy that asks whether it may let a request through. 200 means yes; every refusal is 401 or 403, for
-/// other statuses some proxies take for an error of ours, or for yes. Source: docs/protocol.md, "Decide".
+/// Answers another proxy that asks whether it may let a request through. 200 means yes; every refusal is 401
+/// or 403, for other statuses some proxies take for an error of ours, or for yes. Source: docs/protocol.md,
+/// "Decide".
 extension Gateway {
     func decide(
         _ decider: Decider, _ exchange: any Exchange, _ request: Request, _ judgement: Judgement,
@@ -54,7 +55,8 @@ extension Gateway {
         return Gateway.allowed(lines, checked: Gateway.checked(caller.body))
     }
 
-    /// Sees to it that what is judged needs no body: where the proof lies in one, only the gateway itself can tell.
+    /// Sees to it that what is judged needs no body: where the proof lies in one, only the gateway itself can
+    /// tell.
     private func judgeProof(
         of original: inout Request, _ exchange: any Exchange, _ judgement: Judgement
     ) async throws(Refusal) {
@@ -88,8 +90,9 @@ extension Gateway {
         }
     }
 
-    /// What only we say of a caller (of parts of a body, which is not seen here, nothing). All are in each answer, empty where there is nothing to say: a proxy that puts them in
-    /// the place of what the caller sent then leaves none of those.
+    /// What only we say of a caller (of parts of a body, which is not seen here, nothing). All are in each
+    /// answer, empty where there is nothing to say: a proxy that puts them in the place of what the caller
+    /// sent then leaves none of those.
     private static let identityFields = [
         "Countersign-App", "Countersign-Release", "Countersign-Platform", "Countersign-Version", "Countersign-Scheme",
         "Countersign-Account", "Countersign-Session", "Countersign-Client", "Countersign-Event", "Countersign-Verdict",
@@ -119,6 +122,7 @@ extension Gateway {
 }
 
 extension Judgement {
-    /// Whether its proof is in the head alone: a signature over no more than a digest of the body, or a token.
+    /// Whether its proof is in the head alone: a signature over no more than a digest of the body, or a
+    /// token.
     fileprivate var isProvenByHead: Bool { claim.map { $0.base == .head } ?? (tokenRelease != nil) }
 }

@@ -14,7 +14,8 @@ final class MeterCells: @unchecked Sendable {
     let scheme: String
     private let cells: UnsafeMutablePointer<Atomic<UInt64>>
 
-    /// `release` nil for the requests that name none; `app` nil for those of which nobody knows whose they are.
+    /// `release` nil for the requests that name none; `app` nil for those of which nobody knows whose they
+    /// are.
     init(of release: ReleaseKey?, app: String? = nil) {
         self.app = release?.app ?? app ?? ""
         self.release = release?.id.description ?? ""

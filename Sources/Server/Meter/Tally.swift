@@ -8,7 +8,8 @@ import CountersignWire
 final class Tally: @unchecked Sendable {
     private let meter: Meter
     private var cells: [KeyID: MeterCells] = [:]
-    /// Of requests that name no release and came to an app's host; there are no more apps than hosts that name one.
+    /// Of requests that name no release and came to an app's host; there are no more apps than hosts that
+    /// name one.
     private var apps: [String: MeterCells] = [:]
     private let unknown: MeterCells
     /// The release that was counted last. A loop mostly meets the same few, and a comparison of references is

@@ -52,7 +52,8 @@ struct CallerFields: Sendable {
         "x-real-ip", "x-envoy-external-address",
     ]
 
-    /// Whether a backend may take the name for one of ours that we did not write: `_` and other bytes for `-`.
+    /// Whether a backend may take the name for one of ours that we did not write: `_` and other bytes for
+    /// `-`.
     static func isOursMisspelled(_ name: Span<UInt8>) -> Bool {
         let length = 11
         guard name.count >= length, begins(name, with: "countersign") else { return false }

@@ -32,7 +32,8 @@ struct RouteCall: Sendable {
     let request: Request
     /// Nil for routes that anybody may call.
     let caller: Caller?
-    /// The release that an old client's unsigned call comes from by what it says, where its app takes tokens alone.
+    /// The release that an old client's unsigned call comes from by what it says, where its app takes tokens
+    /// alone.
     var unsigned: ReleaseKey?
     /// Where the client calls from.
     let address: ClientAddress

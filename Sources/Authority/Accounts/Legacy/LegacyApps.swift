@@ -39,9 +39,9 @@ package final class LegacyApps: @unchecked Sendable {
         try current().apps.first { $0.name.description == name }
     }
 
-    /// Whose an unsigned login is that came to `host`, as the client wrote it: the app whose `legacy-host` this is, as for
-    /// every other unsigned request; where it is nobody's, the only app with `legacy-login`. Nil where that does not say,
-    /// and where the app does not have `legacy-login`.
+    /// The app that an unsigned login to `host` belongs to. It is the app whose `legacy-host` this is, as for
+    /// other unsigned requests; where no app names the host, the only app with `legacy-login`. Nil if several
+    /// apps qualify, or the app does not have `legacy-login`. `host` is as the client wrote it.
     package func app(at host: Span<UInt8>) throws(Fault) -> LegacyApp? {
         let known = try current()
         switch known.hosts.find(at: host) {

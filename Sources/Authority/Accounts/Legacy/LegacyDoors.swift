@@ -47,7 +47,7 @@ package struct LegacyDoors: Sendable {
     /// Whether each path is one door's, and has a name to be found by.
     var areApart: Bool { Set(all.map(\.path)).count == all.count && all.allSatisfy { $0.loose.count > 0 } }
 
-    /// Nil for what is none of them, however it is read.
+    /// The door that the request calls, or that a backend could take it to call; nil for all other requests.
     package func reading(of request: borrowing Request) -> Reading? {
         let path = request.head.span.extracting(request.path.range)
         for door in all where path.matches(door.path.span) {

@@ -55,7 +55,8 @@ extension Mistake {
         Mistake(
             "key-place", "the private key was put behind the parameters, and the policy wants it among them",
             mend:
-                "set the policy form-md5-key=appended for the app or this release, or sign private_key as a parameter",
+                "set the policy form-md5-key=appended for the app or this release, or sign private_key "
+                + "as a parameter",
             of: [.formMD5],
             .text { spelling in
                 let form = FormText(spelling.text)
@@ -64,7 +65,8 @@ extension Mistake {
         Mistake(
             "key-place", "the private key was signed as a parameter, and the policy wants it behind them",
             mend:
-                "set the policy form-md5-key=pair for the app or this release, or put the key behind the last parameter",
+                "set the policy form-md5-key=pair for the app or this release, or put the key behind the "
+                + "last parameter",
             of: [.formMD5],
             .text { spelling in
                 let form = FormText(spelling.text)

@@ -145,7 +145,8 @@ package final class GatewayServer: StagedServer {
         if let process { _ = await Blocking.run { process.end(SIGKILL) } }
     }
 
-    /// `port` 0 is any: one that was free a moment ago may be another process's by now, and then the next is tried.
+    /// `port` 0 is any: one that was free a moment ago may be another process's by now, and then the next is
+    /// tried.
     private func launch(on port: UInt16) async throws(StageFault) -> (ChildProcess, UInt16) {
         guard port == 0 else { return try await launch(listeningOn: port) }
         for _ in 0..<4 {
