@@ -19,10 +19,10 @@ final class Gateway: Handler, @unchecked Sendable {
 
     let gate: Gate
     private let signing: AnswerSigning
-    private let backend: Backend
+    let backend: Backend
     let routes: RouteTable
     private let decider: Decider?
-    private let limits: Limits
+    let limits: Limits
     let proxies: TrustedProxies
     private let log: EventLog?
     let clock: any TimeSource
@@ -131,33 +131,7 @@ final class Gateway: Handler, @unchecked Sendable {
         if !request.isBodyWhole { tally.accept(caller.release, under: caller.edition) }
     }
 
-    /// To the backend, for a caller who has proved nothing, where the app's rules let such a one through.
-    private func passOn(
-        _ exchange: any Exchange, _ request: inout Request, by passage: Passage, _ event: inout RequestEvent
-    ) async throws(Refusal) {
-        try exchange.checkOverload()
-        if request.bodyState == .awaited {
-            if case (.upstream, .length(let length)) = (backend, request.framing), length <= limits.bodyBytes {
-                request.bodyState = .streaming
-                exchange.request.bodyState = .streaming
-            } else {
-                try await readBody(of: exchange, atMost: limits.heldBodyBytes, into: &request)
-            }
-        }
-        event.passage = passage
-        tally.pass(passage)
-        let forwarding = Forwarding(
-            fields: identity.forwardedFields(ofUnproven: request),
-            added: identity.lines(for: passage, sending: request, over: exchange, event: event.id))
-        switch backend {
-        case .echo:
-            guard request.isBodyWhole else { throw Gateway.tooLargeForEcho(limits) }
-            await exchange.respond(Echo.answer(request, forwarding))
-        case .upstream(let pool): try await pool.forward(exchange, forwarding)
-        }
-    }
-
-    private static func tooLargeForEcho(_ limits: Limits) -> Refusal {
+    static func tooLargeForEcho(_ limits: Limits) -> Refusal {
         Refusal(.tooLarge, "the built-in echo backend takes bodies up to \(limits.heldBodyBytes) bytes")
     }
 
@@ -199,50 +173,10 @@ final class Gateway: Handler, @unchecked Sendable {
         await exchange.respond(signed(plain, to: exchange, judgement))
     }
 
-    /// To where old clients sign in. Who does not sign is answered like one who does: they read no problem documents.
-    private func serve(
-        _ found: LegacyRoutes.Found, _ legacy: LegacyRoutes, _ exchange: any Exchange, _ request: inout Request,
-        _ judgement: Judgement, _ event: inout RequestEvent
-    ) async throws(Refusal) {
-        var caller: Caller?
-        var (unsigned, isCounted) = (ReleaseKey?.none, false)
-        do throws(Refusal) {
-            if found.isSigned {
-                let effect = found.call.effect
-                let judged = try await admit(exchange, &request, judgement, for: .login, as: effect)
-                event.caller = judged
-                tally.accept(judged.release, under: judged.edition)
-                caller = judged
-            } else {
-                try gate.checkAuthority(of: request)
-                unsigned = try legacy.release(of: request, to: found.app)
-                if let unsigned {
-                    try unsigned.checkServed(
-                        as: found.call.effect, from: { network(of: exchange) }, at: clock.now)
-                    tally.accept(unsigned, under: .current)
-                    isCounted = true
-                }
-            }
-            let call = RouteCall(
-                request: request, caller: caller, unsigned: unsigned, address: ClientAddress(client(of: exchange)),
-                event: event.id, parameter: "", now: clock.now)
-            let plain = try await legacy.answer(found, call).telling(caller)
-            event.isSignedIn = true
-            await exchange.respond(signed(plain, to: exchange, judgement))
-        } catch {
-            guard !found.isSigned else { throw error }
-            event.refusal = error
-            if !isCounted { tally.refuse(error.code, named: unsigned) }
-            let text = text(
-                for: error, answering: request, of: found.app.name.description, release: unsigned?.id)
-            await exchange.respond(RefusalAnswer.unsignedLegacy(error, text: text, event: event.id))
-        }
-    }
-
     // MARK: Who calls
 
     /// The caller, judged from the head first. The body is read into `request`, and only for one that may still pass.
-    private func admit(
+    func admit(
         _ exchange: any Exchange, _ request: inout Request, _ judgement: Judgement, for destination: Destination,
         as effect: Releases.Effect? = nil
     ) async throws(Refusal) -> Caller {
@@ -276,7 +210,7 @@ final class Gateway: Handler, @unchecked Sendable {
     // MARK: Where from
 
     /// What was found at the beginning of the exchange, where a trusted proxy names the client.
-    private func client(of exchange: any Exchange) -> NetworkAddress? {
+    func client(of exchange: any Exchange) -> NetworkAddress? {
         if proxies.areNamed, let client = exchange.attachment as? ProxiedClient { return client.address }
         return NetworkAddress(withPort: exchange.peer)
     }
@@ -302,7 +236,7 @@ final class Gateway: Handler, @unchecked Sendable {
         exchange.request.bodyState = request.bodyState
     }
 
-    private func readBody(
+    func readBody(
         of exchange: any Exchange, atMost limit: Int, into request: inout Request
     ) async throws(Refusal) {
         try await exchange.readWholeBody(atMost: limit)
@@ -391,7 +325,7 @@ final class Gateway: Handler, @unchecked Sendable {
         return text(for: refusal, answering: request, of: app, release: judgement.release?.id)
     }
 
-    private func text(
+    func text(
         for refusal: Refusal, answering request: Request, of app: String, release: KeyID? = nil
     ) -> RefusalText? {
         routes.texts?.text(for: refusal.code, of: app, release: release) {
