@@ -17,7 +17,7 @@ struct Profile: Sendable {
     var timezoneOffset = 0
     /// Where form-md5's private key stands before the MD5 is made.
     var formMD5Key = FormMD5.KeyPlace.pair
-    var pins: [Pin] = []
+    var pins: [Trust.Pin] = []
     /// For RSA keys, which do not say it themselves.
     var algorithm: KeyAlgorithm?
     /// The Ed25519 public key, 32 bytes, that the server's own answers verify under; nil where it is not known.
@@ -84,7 +84,7 @@ extension Profile {
             formMD5Key = try Profile.formMD5Key(text, at: "\(path): form_md5_key")
         }
         for element in document.root["pins"]?.elements ?? [] {
-            guard let pin = try? Pin(element.string ?? "") else {
+            guard let pin = try? Trust.Pin(element.string ?? "") else {
                 throw Fault(.failed, "\(path): pins: expected sha256/ and 44 characters of Base64")
             }
             pins.append(pin)

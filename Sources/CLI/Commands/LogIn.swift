@@ -26,8 +26,8 @@ extension Command {
         let desk = try ClientDesk(run, device: device)
         let account = try run.account().description
         let password = try PasswordEntry.text(try PasswordEntry(run: run).read(asking: "password: "))
-        let method = run.arguments.has("password-login") ? Client.LogInMethod.passwordIsSent : .opaque
-        let login = try desk.perform { (client) throws(ClientError) in
+        let method = run.arguments.has("password-login") ? CountersignClient.LogInMethod.passwordIsSent : .opaque
+        let login = try desk.perform { (client) throws(CountersignError) in
             try await client.logIn(account, password, by: method)
             return try await client.kept().login
         }

@@ -142,9 +142,9 @@ extension Command {
         return profile
     }
 
-    private static func pin(_ text: String) throws(Fault) -> Pin {
+    private static func pin(_ text: String) throws(Fault) -> Trust.Pin {
         do {
-            return try Pin(text)
+            return try Trust.Pin(text)
         } catch {
             throw Fault(.usage, "--pin: \(error)")
         }

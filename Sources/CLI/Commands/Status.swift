@@ -24,7 +24,7 @@ extension Command {
             }
         }
         // Asking may have renewed the token.
-        let now = try desk.perform { (client) throws(ClientError) in try await client.kept() }
+        let now = try desk.perform { (client) throws(CountersignError) in try await client.kept() }
         try tell(run, desk, now.login ?? login, clockOffset: now.clockOffset, current)
         if let doubt { run.console.note("note: as far as is known here; \(doubt)") }
         return .success
@@ -39,8 +39,8 @@ extension Command {
 
     private static func look(_ desk: ClientDesk) throws(Fault) -> Look {
         let (name, origin) = (desk.name, desk.origin)
-        return try desk.perform { (client) throws(ClientError) in
-            do throws(ClientError) {
+        return try desk.perform { (client) throws(CountersignError) in
+            do throws(CountersignError) {
                 return .seen(try await client.current())
             } catch {
                 switch error {

@@ -67,3 +67,6 @@ package struct SignedIn: Sendable {
         }
     }
 }
+
+/// The name under which the SDK, which has a public state of its own, speaks of it.
+package typealias PersistedState = ClientState

@@ -6,7 +6,7 @@ import CountersignVault
 
 /// A device's signing key where it comes out only with somebody present.
 struct BoundKey: DeviceKeyBinder {
-    let presence: Presence
+    let presence: UserPresence
     let vault: Vault
     /// Apart from the session's item: this one is sealed to a person.
     let service: String
@@ -29,13 +29,13 @@ struct BoundKey: DeviceKeyBinder {
     }
 
     /// The key, for as long as its holder lets it be used.
-    func release(_ name: String) async throws(ClientError) -> PassingSigner {
+    func release(_ name: String) async throws(CountersignError) -> PassingSigner {
         let answer: PresenceAnswer<Secret>
         do throws(VaultProblem) {
             let place = try ItemName(service: service, account: name)
             answer = try await presence.secret(place, in: vault, reason: reason)
         } catch {
-            throw ClientError(error)
+            throw CountersignError(error)
         }
         switch answer {
         case .notPresent(let step, _): throw .notPresent(step)
@@ -43,7 +43,7 @@ struct BoundKey: DeviceKeyBinder {
             do throws(ClientProblem) {
                 return PassingSigner(try DeviceSigningKey(pkcs8: secret))
             } catch {
-                throw ClientError(error)
+                throw CountersignError(error)
             }
         }
     }

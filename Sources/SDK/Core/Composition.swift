@@ -8,14 +8,14 @@ import CountersignVault
 struct Composition {
     let release: ReleaseKey
     let base: BaseURL
-    let options: ClientOptions
+    let options: CountersignOptions
     let carrier: any Carrier
     let trust: TrustInForce
     let vault: RememberingVault
     /// Where the session lies in it.
     let item: ItemName
     let keeper: StateKeeper
-    let events: Broadcast<ClientEvent>
+    let events: Broadcast<CountersignEvent>
     let standings: Standings
     let surroundings: Surroundings
 
@@ -23,16 +23,27 @@ struct Composition {
     private static let mostEvents = 1_000
 
     init(
-        _ release: ReleaseKey, _ baseURL: String, _ place: VaultPlace, _ trust: Trust, _ options: ClientOptions
-    ) throws(ClientError) {
+        _ release: ReleaseKey, _ baseURL: String, _ place: VaultPlace, _ trust: Trust, _ options: CountersignOptions
+    ) throws(CountersignError) {
         let base = try BaseURL(baseURL, options.encryption)
-        let events = Broadcast<ClientEvent>(.recent(Composition.mostEvents))
+        let events = Broadcast<CountersignEvent>(.recent(Composition.mostEvents))
         let pins = try TrustInForce.keeper(trust, options.pinUpdates)
-        let carrier = try Composition.carrier(options.carriage, pins?.current.trust ?? trust, events)
+        let inForce = pins?.current.trust ?? trust
+        guard
+            release.authorityKey != nil || base.origin.security == .plaintext || inForce.isPinned(base.origin.host)
+                || options.missingAuthorityKey == .leavesRefusalsUnverified
+        else {
+            throw .misuse(
+                """
+                release key: the authority key is missing, and the trust pins no certificate of \(base.origin.host): expected the \
+                `authority_key` that `countersign release add` printed; nothing that the server says could be verified
+                """)
+        }
+        let carrier = try Composition.carrier(options.carriage, inForce, events)
         do throws(ClientProblem) {
             item = try StateKeeper.item(host: base.origin.authority, app: release.app)
         } catch {
-            throw ClientError(error)
+            throw CountersignError(error)
         }
         vault = RememberingVault(
             over: place.vault(owning: [item.service, "\(item.service) key"]),
@@ -49,7 +60,7 @@ struct Composition {
     }
 
     /// Of a key that is kept with the session nobody needs to be there.
-    private static func gate(_ options: ClientOptions) -> Standings.Gate {
+    private static func gate(_ options: CountersignOptions) -> Standings.Gate {
         switch (options.deviceKey, options.gate) {
         case (.boundToPresence, .atLaunch): .closed
         case (.boundToPresence, .none), (.kept, _): .open
@@ -57,8 +68,8 @@ struct Composition {
     }
 
     private static func carrier(
-        _ carriage: ClientOptions.Carriage, _ trust: Trust, _ events: Broadcast<ClientEvent>
-    ) throws(ClientError) -> any Carrier {
+        _ carriage: CountersignOptions.Carriage, _ trust: Trust, _ events: Broadcast<CountersignEvent>
+    ) throws(CountersignError) -> any Carrier {
         switch carriage {
         case .custom(let carrier):
             carrier.replaceTrust(by: trust)
@@ -72,7 +83,7 @@ struct Composition {
             do throws(TransportError) {
                 return try PlatformTransport(trust: trust, options: options)
             } catch {
-                throw ClientError(error)
+                throw CountersignError(error)
             }
         }
     }

@@ -3,7 +3,7 @@ import CountersignTransport
 import CountersignVault
 import CountersignWire
 
-extension ClientError {
+extension CountersignError {
     /// The state machine's problem, in an app's terms.
     package init(_ problem: ClientProblem) {
         self =
@@ -12,9 +12,9 @@ extension ClientError {
             case .sessionEnded(let notice): .signedOut(SessionEnd(notice))
             case .accountChanged: .accountChanged
             case .wrongCredentials: .wrongCredentials
-            case .refused(let notice): ClientError(notice)
+            case .refused(let notice): CountersignError(notice)
             case .unreachable(let problem), .outcomeUnknown(let problem), .brokenOff(let problem):
-                ClientError(problem)
+                CountersignError(problem)
             case .cancelled: .cancelled
             case .notGenuine(let detail): .notGenuine(detail)
             case .notUnderstood(let detail): .notUnderstood(detail)
@@ -63,7 +63,7 @@ extension ClientError {
     }
 }
 
-extension ClientError.Refusal {
+extension CountersignError.Refusal {
     init(_ notice: Notice) {
         self.init(
             status: notice.status, code: notice.code, title: notice.title, detail: notice.detail,
@@ -94,19 +94,19 @@ extension SessionEnd {
     }
 }
 
-extension ClientEvent.Failure {
-    init(_ error: ClientError) {
+extension CountersignEvent.Failure {
+    init(_ error: CountersignError) {
         self =
             switch error {
             case .notSignedIn: .notSignedIn
             case .signedOut: .signedOut
             case .accountChanged: .accountChanged
             case .wrongCredentials: .wrongCredentials
-            case .refused: .refused
+            case .refused, .authorityKeyMissing: .refused
             case .updateRequired: .updateRequired
             case .presenceNeeded: .presenceNeeded
             case .notPresent: .notPresent
-            case .transport(let error): ClientEvent.Failure(error)
+            case .transport(let error): CountersignEvent.Failure(error)
             case .cancelled: .cancelled
             case .bodyUsedUp: .bodyUsedUp
             case .answerTooLarge: .answerTooLarge

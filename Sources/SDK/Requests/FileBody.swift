@@ -16,7 +16,7 @@ struct FileBody: AsyncSequence, Sendable {
     private static let piece = 65_536
 
     /// As a body that can be sent again. Throws where it cannot be read.
-    func body() throws(ClientError) -> ReplayableBody {
+    func body() throws(CountersignError) -> ReplayableBody {
         let file = open(path, O_RDONLY | O_CLOEXEC)
         defer { if file >= 0 { close(file) } }
         var status = stat()

@@ -1,7 +1,7 @@
 import CountersignClient
 import CountersignWire
 
-extension Client {
+extension CountersignClient {
     /// One of an account's sessions, as its owner may see it.
     public struct Session: Sendable, Hashable {
         /// Shown to people; opens nothing.
@@ -28,7 +28,7 @@ extension Client {
     }
 
     /// Those of the account that live; of many, the newest.
-    public func sessions() async throws(ClientError) -> [Session] {
+    public func sessions() async throws(CountersignError) -> [Session] {
         try await core.passGate()
         return try await core.step(signer) { (installation, way) async throws(ClientProblem) in
             try await AccountSessions(installation, way).list()
@@ -36,7 +36,7 @@ extension Client {
     }
 
     /// Ends another one of the account's.
-    public func endSession(_ id: String) async throws(ClientError) {
+    public func endSession(_ id: String) async throws(CountersignError) {
         guard let session = SessionID(id) else { throw .misuse("session: expected an id as sessions() has it") }
         try await core.passGate()
         try await core.step(signer) { (installation, way) async throws(ClientProblem) in
@@ -45,16 +45,16 @@ extension Client {
     }
 
     /// Asks the authority for this session, and renews it where its token has run out: for HTTP stacks that were given a
-    /// ``SignedRequest`` and met `token-expired`. Throws ``ClientError/signedOut(_:)`` where it is over.
+    /// ``SignedRequest`` and met `token-expired`. Throws ``CountersignError/signedOut(_:)`` where it is over.
     @discardableResult
-    public func confirmSession() async throws(ClientError) -> Session {
+    public func confirmSession() async throws(CountersignError) -> Session {
         try await core.passGate()
         return try await confirmAtTheGate()
     }
 
     /// The same, for the gate itself.
     @discardableResult
-    func confirmAtTheGate() async throws(ClientError) -> Session {
+    func confirmAtTheGate() async throws(CountersignError) -> Session {
         let current = try await core.step(signer) { (installation, way) async throws(ClientProblem) in
             try await AccountSessions(installation, way).current()
         }

@@ -5,22 +5,22 @@ import CountersignTransport
 import CountersignWire
 
 /// For tools, which show people what an app has no use for.
-extension Client {
+extension CountersignClient {
     /// What is kept here now, by whichever process.
-    package func kept() async throws(ClientError) -> CountersignClient.ClientState {
+    package func kept() async throws(CountersignError) -> PersistedState {
         try await core.look()
         return try await core.step(nil) { (_, way) async throws(ClientProblem) in try way.keeper.state() }
     }
 
     /// The session as the authority sees it.
-    package func current() async throws(ClientError) -> AccountSessions.Current {
+    package func current() async throws(CountersignError) -> AccountSessions.Current {
         try await core.step(nil) { (installation, way) async throws(ClientProblem) in
             try await AccountSessions(installation, way).current()
         }
     }
 
     /// Renews the session now, as requests do once its token has run out.
-    package func renew() async throws(ClientError) {
+    package func renew() async throws(CountersignError) {
         try await core.step(nil) { (installation, way) async throws(ClientProblem) in
             try await SignedCalls(installation, way).renew()
         }
@@ -28,12 +28,12 @@ extension Client {
 
     /// The last answer to a request, with its body as it comes. What the authority refuses is an answer like any other, and not thrown;
     /// a session that it has ended is, as ever.
-    package func answer(to request: APIRequest) async throws(ClientError) -> APIAnswer {
+    package func answer(to request: APIRequest) async throws(CountersignError) -> APIAnswer {
         try await core.send(request, ClientCore.Manner(reading: .streamed, signer: nil, refusals: .answered))
     }
 
     /// A request as it would be sent now. Nothing is renewed for it, and nothing sent.
-    package func draft(of request: APIRequest) async throws(ClientError) -> Draft {
+    package func draft(of request: APIRequest) async throws(CountersignError) -> Draft {
         try await core.open()
         let request = core.named(request)
         let plain = try core.draft(request, try await PreparedBody(request.body))

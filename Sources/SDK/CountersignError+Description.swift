@@ -1,4 +1,4 @@
-extension ClientError: CustomStringConvertible {
+extension CountersignError: CustomStringConvertible {
     /// One line, for a log or a developer; for people an app finds its own words. Some of it is the server's or the backend's.
     public var description: String {
         switch self {
@@ -9,6 +9,11 @@ extension ClientError: CustomStringConvertible {
         case .unusableName(let detail): "the name: \(detail)"
         case .unusablePassword(let detail): "the password: \(detail)"
         case .refused(let refusal): "refused: \(refusal)"
+        case .authorityKeyMissing(let refusal):
+            """
+            refused, and not verified: \(refusal). The release key has no authority key; expected the `authority_key` that \
+            `countersign release add` printed
+            """
         case .updateRequired(let url): "the server wants the app's next version" + (url.map { " (\($0))" } ?? "")
         case .presenceNeeded: "it needs the person's presence"
         case .notPresent(let step): "nobody has shown that he is there (\(step))"
@@ -18,7 +23,12 @@ extension ClientError: CustomStringConvertible {
         case .answerTooLarge(let limit): "the answer has over \(limit) bytes"
         case .notGenuine(let detail): "the answer is not to be trusted, and was not acted upon: \(detail)"
         case .notUnderstood(let detail): "the answer is not understood: \(detail)"
-        case .certificateNotPinned: "the server's certificate is not pinned; passwords and tokens are not sent to it"
+        case .certificateNotPinned:
+            """
+            passwords and tokens go only to a server whose own key the trust enforces, and no rule for this host does: a rule \
+            without pins, a rule that only reports, and pins without the check of the host's name do not count. Pin the key, or \
+            choose bearerSecrets = .toAnyCertificateThatVerifies
+            """
         case .vaultLocked(let detail): "the vault is locked: \(detail)"
         case .vaultFailed(let detail): "the vault: \(detail)"
         case .manifest(let problem): problem.description
@@ -31,7 +41,7 @@ extension ClientError: CustomStringConvertible {
     }
 }
 
-extension ClientError.Refusal: CustomStringConvertible {
+extension CountersignError.Refusal: CustomStringConvertible {
     /// One line.
     public var description: String {
         var text = code.isEmpty ? "status \(status)" : code

@@ -4,20 +4,20 @@ import CountersignOpaque
 import CountersignSeal
 import CountersignWire
 
-extension Client {
+extension CountersignClient {
     /// Makes an account. The password stays here: what travels is of no use without the authority's own secret. Signs nobody in.
     ///
     /// `name` has at most 128 bytes of UTF-8 once it is in its one spelling, `password` 1024. Computes a slow hash (19 MiB).
-    public func signUp(_ name: String, _ password: String) async throws(ClientError) {
+    public func signUp(_ name: String, _ password: String) async throws(CountersignError) {
         try await register(name, password, nil)
     }
 
     /// Sets a password anew, with the one-time code that an administrator gave out.
-    public func resetPassword(_ name: String, to password: String, code: String) async throws(ClientError) {
+    public func resetPassword(_ name: String, to password: String, code: String) async throws(CountersignError) {
         try await register(name, password, Secret(copying: Array(code.utf8).span))
     }
 
-    private func register(_ name: String, _ password: String, _ code: Secret?) async throws(ClientError) {
+    private func register(_ name: String, _ password: String, _ code: Secret?) async throws(CountersignError) {
         let (account, password) = (try Typed.account(name), try Typed.password(password))
         try await core.step(signer) { (installation, way) async throws(ClientProblem) in
             try await SignUp(installation, way)(account, password, resetCode: code)
@@ -40,7 +40,7 @@ extension Client {
     @discardableResult
     public func logIn(
         _ name: String, _ password: String, by method: LogInMethod = .opaque
-    ) async throws(ClientError) -> Account {
+    ) async throws(CountersignError) -> CountersignAccount {
         let account = try Typed.account(name)
         let device = try Typed.device(core.options.device)
         let place: SigningKeyPlace = core.boundKey(LogInMethod.reason).map { .boundToPresence($0) } ?? .vault
@@ -61,12 +61,12 @@ extension Client {
                 try await PasswordLogIn(installation, way)(account, secret, on: device.kind, named: device.name)
             }
         }
-        return Account(name: signedIn.account.description, session: signedIn.id.description)
+        return CountersignAccount(name: signedIn.account.description, session: signedIn.id.description)
     }
 
     /// Another password for who is signed in. His sessions on other devices end. After an error whose outcome is unknown, the next
     /// login tells which of the two is the password. Computes two slow hashes.
-    public func changePassword(from old: String, to new: String) async throws(ClientError) {
+    public func changePassword(from old: String, to new: String) async throws(CountersignError) {
         let (old, new) = (try Typed.password(old), try Typed.password(new))
         try await core.step(signer) { (installation, way) async throws(ClientProblem) in
             try await ChangePassword(installation, way)(from: old, to: new)
@@ -75,7 +75,7 @@ extension Client {
 
     /// Ends the session, at the authority and here. Where the authority cannot be reached it throws and the session stays: one that
     /// only this device had forgotten would live on. ``forgetSession()`` forgets it all the same.
-    public func logOut() async throws(ClientError) {
+    public func logOut() async throws(CountersignError) {
         try await core.step(signer) { (installation, way) async throws(ClientProblem) in
             _ = try await LogOut(installation, way)()
         }
@@ -83,7 +83,7 @@ extension Client {
 
     /// Forgets the session on this device, and nowhere else: for a server that cannot be reached. It lives there until it is
     /// ended from another device, or runs out.
-    public func forgetSession() async throws(ClientError) {
+    public func forgetSession() async throws(CountersignError) {
         try await core.step(signer) { (installation, way) async throws(ClientProblem) in
             try LogOut(installation, way).forgetHere()
         }
@@ -92,7 +92,7 @@ extension Client {
 
 /// What a person typed, as the protocol's steps take it.
 private enum Typed {
-    static func account(_ name: String) throws(ClientError) -> AccountName {
+    static func account(_ name: String) throws(CountersignError) -> AccountName {
         do {
             return try AccountName(normalizing: name)
         } catch {
@@ -100,7 +100,7 @@ private enum Typed {
         }
     }
 
-    static func password(_ text: String) throws(ClientError) -> Password {
+    static func password(_ text: String) throws(CountersignError) -> Password {
         do {
             return try Password(typed: Secret(copying: Array(text.utf8).span))
         } catch {
@@ -108,7 +108,8 @@ private enum Typed {
         }
     }
 
-    static func device(_ device: DeviceDescription) throws(ClientError) -> (kind: Device.Class, name: Device.Name) {
+    static func device(_ device: DeviceDescription) throws(CountersignError) -> (kind: Device.Class, name: Device.Name)
+    {
         guard let kind = Device.Class(rawValue: device.kind.rawValue), let name = Device.Name(device.name) else {
             throw .misuse("device: expected a name of 1 to 64 bytes without control characters")
         }

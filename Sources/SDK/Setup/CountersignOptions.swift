@@ -3,7 +3,7 @@ import CountersignTrust
 import CountersignVault
 
 /// How a client goes about it. Each has a default that is safe.
-public struct ClientOptions: Sendable {
+public struct CountersignOptions: Sendable {
     /// Whether requests go over TLS.
     public enum Encryption: Sendable, Hashable {
         /// They do; a base URL without it is refused.
@@ -16,8 +16,8 @@ public struct ClientOptions: Sendable {
     public enum Pause: Sendable, Hashable {
         /// It fails at once, with the error that says why.
         case fail
-        /// It waits: after a session's end until the same account has signed in again, after ``ClientState/updateRequired(url:)`` until
-        /// ``Client/continueDespiteUpdate()``. The request that brought the news fails all the same. When somebody else signs in, it
+        /// It waits: after a session's end until the same account has signed in again, after ``CountersignState/updateRequired(url:)`` until
+        /// ``CountersignClient/continueDespiteUpdate()``. The request that brought the news fails all the same. When somebody else signs in, it
         /// fails: it was not his. At the gate (``Gate``) it waits until somebody shows that he is there.
         case wait
     }
@@ -38,21 +38,30 @@ public struct ClientOptions: Sendable {
         case toAnyCertificateThatVerifies
     }
 
+    /// What becomes of a client whose release key has no authority key, and whose trust does not pin the server's certificate.
+    public enum MissingAuthorityKey: Sendable, Hashable {
+        /// It is not made: nothing that the server says could be verified.
+        case isAnError
+        /// It is made. The clock is not corrected, and the end of a session not noticed, since refusals are not verified; nobody can
+        /// sign up. For tools that are pointed at a server by hand.
+        case leavesRefusalsUnverified
+    }
+
     /// Where the device's signing key is kept. It is made at a login, and needed for refreshes, for another password and for routes
     /// that ask for the device's signature.
     public enum DeviceKey: Sendable {
         /// With the session: whoever opens the vault can sign.
         case kept
-        /// There alone: what needs it runs in ``Client/withPresence(_:_:)``. Outside of that such a step throws
-        /// ``ClientError/presenceNeeded`` and the state is ``ClientState/locked``; requests under a live token go on, once ``Gate`` is
+        /// There alone: what needs it runs in ``CountersignClient/withPresence(_:_:)``. Outside of that such a step throws
+        /// ``CountersignError/presenceNeeded`` and the state is ``CountersignState/locked``; requests under a live token go on, once ``Gate`` is
         /// passed.
-        case boundToPresence(Presence)
+        case boundToPresence(UserPresence)
     }
 
     /// Whether somebody must show that he is there after a silent login, where the device's key is bound to presence.
     public enum Gate: Sendable, Hashable {
-        /// Once in each process: ``Client/resume()`` ends in ``ClientState/locked``, and what is asked in the account's name is held
-        /// back (``Pause``) until ``Client/unlock(_:)`` or ``Client/withPresence(_:_:)`` has succeeded. Who signs in is through.
+        /// Once in each process: ``CountersignClient/resume()`` ends in ``CountersignState/locked``, and what is asked in the account's name is held
+        /// back (``Pause``) until ``CountersignClient/unlock(_:)`` or ``CountersignClient/withPresence(_:_:)`` has succeeded. Who signs in is through.
         case atLaunch
         /// Only what needs the key asks for him.
         case none
@@ -79,12 +88,12 @@ public struct ClientOptions: Sendable {
     /// How values become JSON.
     public var json = JSONCoding.standard
     /// Whoever stands between the app and its server, the outermost first.
-    public var interceptors: [any Interceptor] = []
+    public var interceptors: [any APIInterceptor] = []
     /// Bytes of an answer that is collected whole, at most.
     public var largestAnswer = 16 << 20
     /// What a request does while traffic is paused.
     public var whenPaused = Pause.fail
-    /// What outlives the process, until ``Client/remember(_:)`` says otherwise.
+    /// What outlives the process, until ``CountersignClient/remember(_:)`` says otherwise.
     public var remembers = Remembering.session
     /// Where the device's signing key is kept.
     public var deviceKey = DeviceKey.kept
@@ -92,6 +101,8 @@ public struct ClientOptions: Sendable {
     public var gate = Gate.atLaunch
     /// Where passwords may go.
     public var bearerSecrets = BearerSecrets.onlyToThePinnedCertificate
+    /// Whether a client may do without the authority's key and without a pinned certificate.
+    public var missingAuthorityKey = MissingAuthorityKey.isAnError
     /// Who may replace the pins.
     public var pinUpdates = PinUpdates.none
     /// Names the app in each request; not signed.

@@ -1,5 +1,5 @@
 /// What an app shows: its login page, its home page, a lock, or the way to its next version.
-public enum ClientState: Sendable, Hashable {
+public enum CountersignState: Sendable, Hashable {
     /// Why nobody is signed in.
     public enum SignedOutReason: Sendable, Hashable {
         /// Nobody has signed in here yet.
@@ -11,7 +11,7 @@ public enum ClientState: Sendable, Hashable {
     /// The login page.
     case signedOut(SignedOutReason)
     /// Somebody is signed in. That the server has not been heard of since does not matter.
-    case active(Account)
+    case active(CountersignAccount)
     /// Something needs a person: a presence, or a keychain that is locked. The session stands.
     case locked
     /// What is kept here has not been read yet, or cannot be. Nothing is known of the session, so nothing is concluded.
@@ -21,7 +21,7 @@ public enum ClientState: Sendable, Hashable {
 }
 
 /// Who is signed in.
-public struct Account: Sendable, Hashable {
+public struct CountersignAccount: Sendable, Hashable {
     /// In its one spelling, as the authority has it.
     public let name: String
     /// The session's id: it is shown to people, and opens nothing.

@@ -1,6 +1,6 @@
 /// Moves what an older version left into the vault. Each thing is erased where it was only after the vault has it durably and gives
 /// it back, so that a crash at any point loses nothing; started again, it goes on.
-public struct Migration: Sendable {
+public struct VaultMigration: Sendable {
     /// What became of everything that was found.
     public struct Report: Sendable, Equatable {
         /// The vault has it now, and nobody else.

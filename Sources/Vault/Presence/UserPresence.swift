@@ -4,7 +4,7 @@ import CountersignSeal
 ///
 /// It is a secret that opens, not an answer `true` that somebody could turn round. There is no way that goes on without a person: who
 /// has no finger enrolled is asked for the passcode or the password, and where there is none of those, nothing is kept.
-public struct Presence: Sendable {
+public struct UserPresence: Sendable {
     private let means: any PresenceMeans
 
     package init(_ means: any PresenceMeans) { self.means = means }

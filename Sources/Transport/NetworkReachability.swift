@@ -6,7 +6,7 @@
 #endif
 
 /// Whether there is any way out of the machine, as an argument.
-public struct Reachability: Sendable {
+public struct NetworkReachability: Sendable {
     /// What is known.
     public enum State: Sendable {
         /// There may be a way out.
@@ -22,7 +22,7 @@ public struct Reachability: Sendable {
     public init(_ state: @escaping @Sendable () -> State) { self.state = state }
 
     /// Offline where no interface but loopback is up and has an address.
-    public static let system = Reachability {
+    public static let system = NetworkReachability {
         var first: UnsafeMutablePointer<ifaddrs>?
         guard getifaddrs(&first) == 0 else { return .online }
         defer { freeifaddrs(first) }

@@ -1,5 +1,5 @@
 /// What a request wants done. Source: RFC 9110 §9.
-public struct HTTPMethod: Sendable, Hashable, CustomStringConvertible {
+public struct APIMethod: Sendable, Hashable, CustomStringConvertible {
     /// In the case in which it is sent and signed.
     public let description: String
 
@@ -7,19 +7,19 @@ public struct HTTPMethod: Sendable, Hashable, CustomStringConvertible {
     public init(_ name: String) { description = name }
 
     /// Reads.
-    public static let get = HTTPMethod("GET")
+    public static let get = APIMethod("GET")
     /// Reads the fields alone.
-    public static let head = HTTPMethod("HEAD")
+    public static let head = APIMethod("HEAD")
     /// Hands something over.
-    public static let post = HTTPMethod("POST")
+    public static let post = APIMethod("POST")
     /// Puts something in its place.
-    public static let put = HTTPMethod("PUT")
+    public static let put = APIMethod("PUT")
     /// Changes a part.
-    public static let patch = HTTPMethod("PATCH")
+    public static let patch = APIMethod("PATCH")
     /// Removes.
-    public static let delete = HTTPMethod("DELETE")
+    public static let delete = APIMethod("DELETE")
     /// Asks what may be asked.
-    public static let options = HTTPMethod("OPTIONS")
+    public static let options = APIMethod("OPTIONS")
 
     /// Whether it may change something: those get an idempotency key. Source: docs/protocol.md, "Doing once".
     var isUnsafe: Bool { !["GET", "HEAD", "OPTIONS", "TRACE"].contains(description) }

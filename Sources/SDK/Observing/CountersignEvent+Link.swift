@@ -1,4 +1,4 @@
-extension ClientEvent {
+extension CountersignEvent {
     /// An address that a server named. It is printed without its query and fragment, which may hold anything.
     public struct Link: Sendable, Hashable {
         /// All of it, to be opened.
@@ -9,7 +9,7 @@ extension ClientEvent {
     }
 }
 
-extension ClientEvent.Link: CustomStringConvertible, CustomReflectable {
+extension CountersignEvent.Link: CustomStringConvertible, CustomReflectable {
     /// The address, to its path's end.
     public var description: String { String(url.prefix { $0 != "?" && $0 != "#" }) }
 

@@ -15,7 +15,7 @@ import CountersignVault
 /// ```
 ///
 /// One for each server, shared by the whole app. A request that is on its way outlives the value that sent it.
-public final class Client: Sendable {
+public final class CountersignClient: Sendable {
     let core: ClientCore
     /// Signs for the device, where its key is bound to presence and somebody is present: of clients that
     /// ``withPresence(_:_:)`` gives out.
@@ -30,8 +30,8 @@ public final class Client: Sendable {
     ///   - options: everything else.
     public convenience init(
         release: ReleaseKey, baseURL: String, vault: VaultPlace, trust: Trust,
-        options: ClientOptions = ClientOptions()
-    ) throws(ClientError) {
+        options: CountersignOptions = CountersignOptions()
+    ) throws(CountersignError) {
         self.init(core: ClientCore(try Composition(release, baseURL, vault, trust, options)))
     }
 

@@ -4,7 +4,7 @@ import CountersignTrust
 /// What a client does, for logs and metrics. Made of what is no secret, and of nothing else: no field, no body, no query, no name
 /// and no token has a place in it. Text of the server's is in two of them: in ``judged(_:)`` the names that a certificate is for, and in
 /// ``updateAvailable(url:at:)`` an address, whose query and fragment are not printed.
-public enum ClientEvent: Sendable, Hashable {
+public enum CountersignEvent: Sendable, Hashable {
     /// A call of the client's, with all copies of the request that it takes.
     case began(Call)
     /// A copy goes out; the first one is number 1. From the second on, with why it is sent again.
@@ -20,7 +20,7 @@ public enum ClientEvent: Sendable, Hashable {
     /// The authority's signed word has moved the clock: seconds that the device's own is behind.
     case clockCorrected(offset: Int64)
     /// A server was judged, and not simply accepted: refused, or reported by a rule that only reports.
-    case judged(Verdict)
+    case judged(Trust.Verdict)
     /// Another set of pins is in force, and all connections made under the old one are cut.
     case pinsReplaced(version: Int)
     /// The state is another one.
@@ -36,7 +36,7 @@ public enum ClientEvent: Sendable, Hashable {
         /// Grows by one for each, in this process.
         public let number: Int
         /// What was to be done.
-        public let method: HTTPMethod
+        public let method: APIMethod
         /// Whom it went to.
         public let host: String
         /// Without the query, which may hold anything.
@@ -53,15 +53,15 @@ public enum ClientEvent: Sendable, Hashable {
         case other
     }
 
-    /// Why a call failed: ``ClientError``'s cases without what they say.
+    /// Why a call failed: ``CountersignError``'s cases without what they say.
     public enum Failure: String, Sendable, Hashable {
-        /// As ``ClientError``'s of that name.
+        /// As ``CountersignError``'s of that name.
         case notSignedIn, signedOut, accountChanged, wrongCredentials, refused, updateRequired
-        /// As ``ClientError``'s of that name; those of its transport apart, by what an app does about them.
+        /// As ``CountersignError``'s of that name; those of its transport apart, by what an app does about them.
         case presenceNeeded, notPresent, offline, timedOut, untrusted, connection, outcomeUnknown, cancelled
-        /// As ``ClientError``'s of that name.
+        /// As ``CountersignError``'s of that name.
         case bodyUsedUp, answerTooLarge, notGenuine, notUnderstood, certificateNotPinned
-        /// As ``ClientError``'s of that name.
+        /// As ``CountersignError``'s of that name.
         case vaultLocked, vaultFailed, manifest, encoding, decoding, status, intercepted, misuse, machine
     }
 
@@ -75,9 +75,9 @@ public enum ClientEvent: Sendable, Hashable {
         case lost
     }
 
-    /// ``ClientState`` without who it is.
+    /// ``CountersignState`` without who it is.
     public enum State: String, Sendable, Hashable {
-        /// As ``ClientState``'s of that name.
+        /// As ``CountersignState``'s of that name.
         case signedOut, active, locked, unavailable, updateRequired
     }
 }

@@ -4,10 +4,10 @@ import CountersignVault
 /// Why an app did not get what it asked for. Each case is another thing to do.
 ///
 /// An HTTP status of 400 and above is no error here where it is the backend's own: it is an answer, and comes with its body.
-public enum ClientError: Error, Sendable {
+public enum CountersignError: Error, Sendable {
     /// Nobody is signed in here. Nothing was sent.
     case notSignedIn
-    /// The authority has ended the session. ``Client/states`` says so, too.
+    /// The authority has ended the session. ``CountersignClient/states`` says so, too.
     case signedOut(SessionEnd)
     /// Somebody else signed in while the request was under way, or, at a change of password, the same person anew. It was not
     /// sent in his name.
@@ -20,9 +20,12 @@ public enum ClientError: Error, Sendable {
     case unusablePassword(String)
     /// The authority said no. Nothing changed here.
     case refused(Refusal)
-    /// The authority serves this version no more. Until ``Client/continueDespiteUpdate()`` nothing is sent.
+    /// The server refused, and signed that with its authority key, which this client was not given: it cannot tell the
+    /// refusal from a forged one, and did not act on it. Pass ``ReleaseKey``'s `authorityKey`.
+    case authorityKeyMissing(Refusal)
+    /// The authority serves this version no more. Until ``CountersignClient/continueDespiteUpdate()`` nothing is sent.
     case updateRequired(url: String?)
-    /// The step needs the device's key, which comes out only in ``Client/withPresence(_:_:)``. Nothing was sent.
+    /// The step needs the device's key, which comes out only in ``CountersignClient/withPresence(_:_:)``. Nothing was sent.
     case presenceNeeded
     /// A person was asked to show that he is there, and did not.
     case notPresent(PresenceStep)
@@ -80,7 +83,7 @@ public enum ClientError: Error, Sendable {
     }
 }
 
-extension ClientError {
+extension CountersignError {
     /// The machine has no way out. What was asked for is worth another try once it has.
     public var isOffline: Bool {
         guard case .transport(let error) = self, case .offline = error.cause else { return false }
