@@ -228,6 +228,7 @@ if Context.environment["COUNTERSIGN_FUZZ"] == "1" {
         .executableTarget(
             name: "fuzz",
             dependencies: [
+                "Countersign",
                 "CountersignHTTP", "CountersignServer", "CountersignAuthority", "CountersignHandshake",
                 "CountersignSchemes", "CountersignOpaque", "CountersignSeal", "CountersignTransport",
                 "CountersignTrust", "CountersignVault", "CountersignWire",

@@ -95,6 +95,7 @@ func log(_ client: CountersignClient) async {
         switch event {
         case .began(let call): print(call.number, call.method, call.host, call.path)
         case .sent(let call, let copy, .lostAnswer): print(call.number, copy, "its answer was lost")
+        case .sent(let call, let copy, .backOff(let delay)): print(call.number, copy, "after \(delay)")
         case .sent(let call, let copy, .refused(let code)): print(call.number, copy, code)
         case .sent(let call, let copy, .other), .sent(let call, let copy, nil): print(call.number, copy)
         case .answered(let call, let status, let signer, let after): print(call.number, status, signer, after)

@@ -81,6 +81,21 @@ extension CountersignClient {
         }
     }
 
+    /// Who signed in last on this device, to fill in the login page; nil where nobody has, or where nothing is remembered
+    /// (``CountersignOptions/Remembering/nothing``). The password is never kept.
+    public func lastAccountName() async throws(CountersignError) -> String? {
+        try await core.step(nil) { (_, way) async throws(ClientProblem) in
+            try way.keeper.state().lastAccount?.description
+        }
+    }
+
+    /// Forgets that name: for a device that several people use. While somebody is signed in it is that session's.
+    public func forgetLastAccountName() async throws(CountersignError) {
+        try await core.step(nil) { (_, way) async throws(ClientProblem) in
+            try way.keeper.forgetLastAccount()
+        }
+    }
+
     /// Forgets the session on this device, and nowhere else: for a server that cannot be reached. It lives there until it is
     /// ended from another device, or runs out.
     public func forgetSession() async throws(CountersignError) {

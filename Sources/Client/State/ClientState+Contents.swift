@@ -10,13 +10,15 @@ private enum Tag {
     static let clients: ClosedRange<UInt8> = 0...9
     static let sessions: ClosedRange<UInt8> = 10...255
     static let known: Set<UInt8> = [
-        app, clock, signingKey, agreementKey, endReason, endTime, endedBy, signingPoint, account, deviceClass,
+        lastAccount, app, clock, signingKey, agreementKey, endReason, endTime, endedBy, signingPoint, account,
+        deviceClass,
         deviceName, slots,
         session, idle, epoch, root,
         expires,
         attempt, nextRoot, nextExpires, asked, token, loginToken, tokenExpires,
     ]
 
+    static let lastAccount: UInt8 = 0
     static let (app, clock, signingKey, agreementKey): (UInt8, UInt8, UInt8, UInt8) = (1, 2, 3, 4)
     static let (endReason, endTime, endedBy): (UInt8, UInt8, UInt8) = (5, 6, 7)
     static let signingPoint: UInt8 = 8
@@ -45,15 +47,19 @@ extension ClientState {
         ended = parts.text(Tag.endReason).map {
             Ending(reason: $0, at: parts.number(Tag.endTime), by: parts.text(Tag.endedBy))
         }
+        lastAccount = parts.bytes(Tag.lastAccount).flatMap { try? AccountName(checking: $0.span) }
         guard let id = parts.bytes(Tag.session) else { return }
         guard let login = SignedIn(parts, SessionID(id.span)) else { return nil }
         self.login = login
+        // What an older build has written names nobody else.
+        lastAccount = lastAccount ?? login.account
     }
 
     var contents: Secret {
         var parts = others
         parts.set(Tag.app, app)
         parts.set(Tag.clock, clockOffset)
+        parts.set(Tag.lastAccount, lastAccount?.bytes)
         switch keys?.signing {
         case .held(_, let key)?: parts[Tag.signingKey] = key
         case .bound(let point)?: parts.set(Tag.signingPoint, point.bytes)

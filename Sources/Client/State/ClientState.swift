@@ -13,6 +13,8 @@ package struct ClientState: Sendable {
     package var login: SignedIn?
     /// How the last session ended; nil while one lives, and before there was one.
     package var ended: Ending?
+    /// Who signed in last, for the login page. It outlives the session; never the password.
+    package var lastAccount: AccountName?
     /// What a newer build keeps beside it.
     var others = StateParts()
 
@@ -20,6 +22,7 @@ package struct ClientState: Sendable {
 
     mutating func begin(_ login: SignedIn) {
         self.login = login
+        lastAccount = login.account
         ended = nil
     }
 

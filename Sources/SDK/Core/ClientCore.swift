@@ -18,6 +18,7 @@ final class ClientCore: Sendable {
     let standings: Standings
     let events: Broadcast<CountersignEvent>
     let hints: UpdateHints
+    let cookies: CookieStore
     private let host: String
     /// The way of what the state machine itself asks for.
     let surroundings: Surroundings
@@ -30,6 +31,7 @@ final class ClientCore: Sendable {
         (release, base, options, carrier) = (parts.release, parts.base, parts.options, parts.carrier)
         (trust, keeper, vault, item) = (parts.trust, parts.keeper, parts.vault, parts.item)
         (standings, events, surroundings) = (parts.standings, parts.events, parts.surroundings)
+        cookies = parts.cookies
         hints = UpdateHints(parts.events)
         host = parts.base.origin.host.description
     }

@@ -3,6 +3,7 @@ import CountersignSeal
 import CountersignTransport
 import CountersignTrust
 import CountersignVault
+import CountersignWire
 
 /// Where a client is put together: the only place that chooses what carries, keeps, judges and tells the time.
 struct Composition {
@@ -18,6 +19,7 @@ struct Composition {
     let events: Broadcast<CountersignEvent>
     let standings: Standings
     let surroundings: Surroundings
+    let cookies = CookieStore()
 
     /// Lines of a log that wait for whoever reads it slowly.
     private static let mostEvents = 1_000
@@ -27,6 +29,7 @@ struct Composition {
     ) throws(CountersignError) {
         let base = try BaseURL(baseURL, options.encryption)
         let events = Broadcast<CountersignEvent>(.recent(Composition.mostEvents))
+        options.log.follow(events.stream())
         let pins = try TrustInForce.keeper(trust, options.pinUpdates)
         let inForce = pins?.current.trust ?? trust
         guard
@@ -56,7 +59,26 @@ struct Composition {
             keeper: keeper, time: Time(clock: options.clock), random: SystemRandom())
         (self.release, self.base, self.options, self.carrier) = (release, base, options, carrier)
         (self.trust, self.events) = (TrustInForce(trust, pins, carrier, for: base.origin), events)
-        keeper.announce { [standings] in standings.take($0) }
+        let owner = Guarded<AccountName?>(nil)
+        keeper.announce { [standings, cookies] standing in
+            standings.take(standing)
+            Composition.clear(cookies, of: owner, at: standing)
+        }
+    }
+
+    /// One account's cookies are no other's.
+    private static func clear(_ cookies: CookieStore, of owner: Guarded<AccountName?>, at standing: Standing) {
+        let next: AccountName?
+        switch standing {
+        case .active(let account, _, _): next = account
+        case .signedOut: next = nil
+        case .locked, .unavailable: return
+        }
+        let former = owner.with { owner in
+            defer { owner = next }
+            return owner
+        }
+        if let former, former != next { cookies.removeAll() }
     }
 
     /// Of a key that is kept with the session nobody needs to be there.

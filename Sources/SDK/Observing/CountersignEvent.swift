@@ -49,6 +49,8 @@ public enum CountersignEvent: Sendable, Hashable {
         case lostAnswer
         /// The copy before it was refused, with one of the protocol's codes.
         case refused(code: String)
+        /// It failed for now, and was sent again after a wait: ``CountersignOptions/retry``.
+        case backOff(Duration)
         /// An interceptor asked again, or it is told otherwise.
         case other
     }

@@ -1,8 +1,8 @@
 /// Stands between the app and its server: sees each request before it is signed, and each answer.
 ///
 /// ```swift
-/// struct Languages: Interceptor {
-///     func intercept(_ request: APIRequest, next: Next) async throws -> APIAnswer {
+/// struct Languages: APIInterceptor {
+///     func intercept(_ request: APIRequest, next: InterceptorChain) async throws -> APIAnswer {
 ///         var request = request
 ///         request.set("Accept-Language", "de-AT")
 ///         return try await next(request)
@@ -17,8 +17,8 @@
 /// Whose request it is stays, too: where somebody else has signed in between two calls, the second throws
 /// ``CountersignError/accountChanged``.
 public protocol APIInterceptor: Sendable {
-    /// Answers `request`, by `next` or otherwise. What it throws reaches the app as it is where it is a ``CountersignError``, else as
-    /// ``CountersignError/intercepted(_:)``.
+    /// Answers `request`, by `next` or otherwise. A ``CountersignError`` that it throws reaches the app as it is, any other
+    /// error as ``CountersignError/intercepted(_:)``.
     func intercept(_ request: APIRequest, next: InterceptorChain) async throws -> APIAnswer
 }
 

@@ -35,7 +35,7 @@ extension ClientCore {
             try? await settle(manner.owner, for: request.caller)
             let server: @Sendable (APIRequest) async throws(CountersignError) -> APIAnswer = {
                 request throws(CountersignError) in
-                try await self.ask(request, call, trace, manner)
+                try await self.askWithRetries(request, call, trace, manner)
             }
             let answer = try await InterceptorChain(options.interceptors[...], server)(request)
             let (response, after) = (answer.response, options.clock.elapsed(since: start))
@@ -59,7 +59,7 @@ extension ClientCore {
         return request
     }
 
-    private func ask(
+    func ask(
         _ request: APIRequest, _ call: CountersignEvent.Call, _ trace: Guarded<CallTransport.Trace>, _ manner: Manner
     ) async throws(CountersignError) -> APIAnswer {
         try await open()
@@ -84,7 +84,7 @@ extension ClientCore {
             throw note(CountersignError(error))
         }
         noteClock()
-        return try answer(answered, transport, manner.refusals)
+        return try answer(answered, draft.target, transport, manner.refusals)
     }
 
     /// The request as the state machine takes it, to be signed.
@@ -94,6 +94,7 @@ extension ClientCore {
             authority: base.origin.authority, transport: base.origin.security == .tls ? .tls : .plain)
         draft.fields = request.fields.map(Draft.Field.init)
         if request.value(of: "user-agent") == nil { draft.fields.append(Draft.Field("User-Agent", options.userAgent)) }
+        if request.value(of: "cookie") == nil, let value = cookieField(for: draft) { draft.set("Cookie", value) }
         if let key = request.idempotencyKey { draft.set("Idempotency-Key", key) }
         if case .bytes(let bytes) = body.body { draft.body = bytes }
         if let digest = body.digest { draft.streamed = Draft.StreamedBody(length: body.length, digest: digest) }
@@ -102,7 +103,7 @@ extension ClientCore {
 
     /// What the authority refuses is thrown; what a backend says is an answer, whatever its status.
     private func answer(
-        _ answered: SignedCalls.Answered, _ transport: CallTransport, _ refusals: Manner.Refusals
+        _ answered: SignedCalls.Answered, _ target: [UInt8], _ transport: CallTransport, _ refusals: Manner.Refusals
     ) throws(CountersignError) -> APIAnswer {
         if let notice = answered.notice, notice.isGenuine {
             let error = note(CountersignError(notice))
@@ -116,6 +117,7 @@ extension ClientCore {
         let message = answered.response.message
         var (fields, rest) = transport.takeAnswer()
         hints.note(fields)
+        takeCookies(fields, target)
         if let check = answered.toBeChecked { rest = rest?.checked(check.expectation) }
         let length: TransferProgress.Total = rest == nil ? .bytes(Int64(message.body.count)) : .told(by: fields)
         let response = APIResponse(

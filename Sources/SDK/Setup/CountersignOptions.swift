@@ -30,6 +30,14 @@ public struct CountersignOptions: Sendable {
         case nothing
     }
 
+    /// Whether the server's cookies are kept and sent back.
+    public enum Cookies: Sendable, Hashable {
+        /// They are not: `Set-Cookie` changes nothing, and a request has the `Cookie` field that the app gives it.
+        case ignored
+        /// In memory, for this client alone: ``CookieStore``.
+        case keptUntilSignOut
+    }
+
     /// Where passwords, and tokens that whoever reads them can use, may go. Never but over TLS. Logins by OPAQUE send neither.
     public enum BearerSecrets: Sendable, Hashable {
         /// Where the trust names the server's own key or certificate, or an authority for it.
@@ -89,6 +97,12 @@ public struct CountersignOptions: Sendable {
     public var json = JSONCoding.standard
     /// Whoever stands between the app and its server, the outermost first.
     public var interceptors: [any APIInterceptor] = []
+    /// How often a request is sent again that failed for now.
+    public var retry = RetryPolicy.never
+    /// Whether the server's cookies are kept.
+    public var cookies = Cookies.ignored
+    /// Where the client writes what it does.
+    public var log = CountersignLog.off
     /// Bytes of an answer that is collected whole, at most.
     public var largestAnswer = 16 << 20
     /// What a request does while traffic is paused.
