@@ -37,9 +37,11 @@ func benchOptions(_ carrier: any Carrier) -> CountersignOptions {
     var options = CountersignOptions()
     options.encryption = .noneSoThatAnybodyReadsAndChangesEverything
     options.bearerSecrets = .toAnyCertificateThatVerifies
+    options.passwordLogin = .onFirstSignInOverPinnedTLS
     options.missingAuthorityKey = CountersignOptions.MissingAuthorityKey.leavesRefusalsUnverified
     options.carriage = CountersignOptions.Carriage.custom(carrier)
     options.json = .standard
+    options.passwordLogin = CountersignOptions.PasswordLogin.never
     options.missingAuthorityKey = .isAnError
     return options
 }

@@ -46,6 +46,8 @@ package struct LogIn: Sendable {
         let app = try known.settled(by: answer)
         let binding = LoginBinding(app: app, account: account, release: releaseID, device: device)
         let proof = try PasswordProof(login, answer, binding, stretching: surroundings.stretching)
+        // Before there is a session: from here on the account is known to have a registration.
+        try surroundings.opaqueAccounts?.insert(account)
         let signed = try proof.signed(.login, by: presented.signer)
         try await presented.bind()
         let lease = try await surroundings.keeper.lease()

@@ -36,7 +36,8 @@ extension CountersignClient {
         static let reason = "Sign in"
     }
 
-    /// Signs somebody in on this device, in the place of who is signed in here. Computes a slow hash (19 MiB) by ``LogInMethod/opaque``.
+    /// Signs somebody in on this device, in the place of who is signed in here. Computes a slow hash (19 MiB) by ``LogInMethod/opaque``;
+    /// where ``CountersignOptions/passwordLogin`` allows it, an account on the login ladder is taken off it on the way.
     @discardableResult
     public func logIn(
         _ name: String, _ password: String, by method: LogInMethod = .opaque
@@ -50,10 +51,16 @@ extension CountersignClient {
         defer { core.standings.endLogin() }
         switch method {
         case .opaque:
+            let secret = Secret(copying: Array(password.utf8).span)
             let password = try Typed.password(password)
+            let fallback = core.passwordFallback
             signedIn = try await core.step(signer) { (installation, way) async throws(ClientProblem) in
-                try await LogIn(installation, way)(
-                    account, password, on: device.kind, named: device.name, keepingSigningKey: place)
+                guard let known = fallback else {
+                    return try await LogIn(installation, way)(
+                        account, password, on: device.kind, named: device.name, keepingSigningKey: place)
+                }
+                return try await FallbackLogIn(installation, way, known)(
+                    account, password, sent: secret, on: device.kind, named: device.name, keepingSigningKey: place)
             }
         case .passwordIsSent:
             let secret = Secret(copying: Array(password.utf8).span)

@@ -22,16 +22,19 @@ struct ClientDesk: Sendable {
     }
 
     /// `device` is how this machine presents itself at a login.
-    init(_ run: Invocation, device: DeviceDescription? = nil) throws(Fault) {
+    init(
+        _ run: Invocation, device: DeviceDescription? = nil, passwordLogin: CountersignOptions.PasswordLogin = .never
+    ) throws(Fault) {
         let name = ClientDesk.profileName(run)
         let folder = try ProfileFolder(name, run.environment)
         let (profile, key) = try folder.read()
-        try self.init(run, name: name, folder: folder, profile, key, device: device)
+        try self.init(
+            run, name: name, folder: folder, profile, key, device: device, passwordLogin: passwordLogin)
     }
 
     init(
         _ run: Invocation, name: String, folder: ProfileFolder, _ profile: Profile, _ key: SigningKey,
-        device: DeviceDescription? = nil
+        device: DeviceDescription? = nil, passwordLogin: CountersignOptions.PasswordLogin = .never
     ) throws(Fault) {
         guard profile.scheme == .messageSignatures else {
             throw Fault(
@@ -45,6 +48,7 @@ struct ClientDesk: Sendable {
         backEnd = vault.backEnd
         var options = try profile.options(for: origin)
         if let device { options.device = device }
+        options.passwordLogin = passwordLogin
         let trust = try profile.trust(for: origin)
         do throws(CountersignError) {
             client = try CountersignClient(

@@ -11,7 +11,12 @@ extension Command {
             ClientDesk.profileOption, .account, PasswordEntry.option,
             .value("device-class", "NAME", "what this machine counts as: \(deviceClasses) (default: desktop)"),
             .value("device-name", "TEXT", "how lists of sessions call it (default: the host's name)"),
-            .flag("password-login", "send the password, over TLS, for accounts and apps that have it so"), .json,
+            .flag("password-login", "send the password, over TLS, for accounts and apps that have it so"),
+            .flag(
+                "password-fallback",
+                "send it only where the proof without it fails, to a pinned certificate, on the account's first login here"
+            ),
+            .json,
         ],
         notes: """
             Proves the password without sending it, and keeps the session where the profile's --vault says: unasked, in
@@ -23,7 +28,12 @@ extension Command {
             """
     ) { (run) throws(Fault) in
         let device = DeviceDescription(try deviceKind(run), name: try deviceName(run).description)
-        let desk = try ClientDesk(run, device: device)
+        guard !run.arguments.has("password-login") || !run.arguments.has("password-fallback") else {
+            throw Fault(.usage, "expected --password-login or --password-fallback, not both")
+        }
+        let desk = try ClientDesk(
+            run, device: device,
+            passwordLogin: run.arguments.has("password-fallback") ? .onFirstSignInOverPinnedTLS : .never)
         let account = try run.account().description
         let password = try PasswordEntry.text(try PasswordEntry(run: run).read(asking: "password: "))
         let method = run.arguments.has("password-login") ? CountersignClient.LogInMethod.passwordIsSent : .opaque

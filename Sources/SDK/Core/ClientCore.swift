@@ -56,6 +56,11 @@ final class ClientCore: Sendable {
         return installation
     }
 
+    /// Where a login may send the password of an account that is not in it; nil where none does.
+    var passwordFallback: OpaqueAccounts? {
+        options.passwordLogin == .never ? nil : surroundings.opaqueAccounts
+    }
+
     /// The next call's name in events.
     func beginCall(_ method: APIMethod, _ path: String) -> CountersignEvent.Call {
         let number = calls.with { count in

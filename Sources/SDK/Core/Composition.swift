@@ -42,21 +42,37 @@ struct Composition {
                 `authority_key` that `countersign release add` printed; nothing that the server says could be verified
                 """)
         }
+        guard
+            options.passwordLogin == .never || base.origin.security == .tls && inForce.isPinned(base.origin.host)
+        else {
+            throw .misuse(
+                "passwordLogin: the trust pins no certificate of \(base.origin.host), and a password goes to no other")
+        }
         let carrier = try Composition.carrier(options.carriage, inForce, events)
         do throws(ClientProblem) {
             item = try StateKeeper.item(host: base.origin.authority, app: release.app)
         } catch {
             throw CountersignError(error)
         }
+        let lasting = place.vault(owning: [item.service, "\(item.service) key"])
         vault = RememberingVault(
-            over: place.vault(owning: [item.service, "\(item.service) key"]),
+            over: lasting,
             options.remembers == .session ? .outlivesTheProcess : .endsWithTheProcess)
         keeper = StateKeeper(vault.vault, item)
         standings = Standings(events, gate: Composition.gate(options))
-        surroundings = Surroundings(
+        var surroundings = Surroundings(
             transport: OwnTransport(
                 carrier: carrier, origin: base.origin, events: events, refresh: Array("\(options.routes)/token".utf8)),
             keeper: keeper, time: Time(clock: options.clock), random: SystemRandom())
+        // Past what ends with the process: nothing that is kept there opens anything, and it has to outlive every session.
+        if options.remembers == .session || options.passwordLogin != .never {
+            do throws(ClientProblem) {
+                surroundings.opaqueAccounts = OpaqueAccounts(lasting, try OpaqueAccounts.item(beside: item))
+            } catch {
+                throw CountersignError(error)
+            }
+        }
+        self.surroundings = surroundings
         (self.release, self.base, self.options, self.carrier) = (release, base, options, carrier)
         (self.trust, self.events) = (TrustInForce(trust, pins, carrier, for: base.origin), events)
         let owner = Guarded<AccountName?>(nil)
