@@ -156,8 +156,9 @@ package final class Gate: Sendable {
         let route = destination == .backend ? try caller.release.policy.routes.decision(for: request) : nil
         try sessions.check(caller, on: route, at: clock.now)
         judgement.step = .device
-        if route?.level == .device {
-            try await devices.check(caller, sending: request, signed: claim.label, from: network, at: clock.now, work)
+        if let route, route.level == .device {
+            try await devices.check(
+                caller, sending: request, on: route, signed: claim.label, from: network, at: clock.now, work)
         }
         judgement.step = .end
         return caller
@@ -176,7 +177,7 @@ package final class Gate: Sendable {
         judgement.step = .device
         if route.level == .device {
             try await devices.check(
-                caller, sending: request, signed: Slice.empty, from: { [] }, at: clock.now, work)
+                caller, sending: request, on: route, signed: Slice.empty, from: { [] }, at: clock.now, work)
         }
         judgement.step = .end
         return caller
