@@ -21,6 +21,7 @@ func explain(_ error: ClientError) -> String {
     case .certificateNotPinned: "pin the certificate"
     case .vaultLocked(let detail): "later: \(detail)"
     case .vaultFailed(let detail): "leave everything as it is: \(detail)"
+    case .deviceKeyUnavailable(let detail): "later, or to the login page: \(detail)"
     case .manifest(let problem): "the pins stay: \(problem)"
     case .encoding(let detail), .decoding(let detail): "a mistake in the app or the backend: \(detail)"
     case .status(let response, let body): "\(response.status): \(body.count) bytes"
@@ -40,3 +41,6 @@ let signedOut = ClientState.signedOut(.ended(SessionEnd(.replaced(by: "tablet"),
 let signedIn = ClientState.active(Account(name: "anna", session: "s_1"))
 let why: ClientState.SignedOutReason = .nobody
 let how = SessionEnd.How.expired
+
+/// Ended by this device itself: its hardware was cleared, or what it kept was copied from another device.
+func isOfThisDevice(_ end: SessionEnd) -> Bool { end.how == .deviceKeyLost }

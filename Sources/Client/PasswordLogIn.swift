@@ -20,16 +20,14 @@ package struct PasswordLogIn: Sendable {
         _ account: AccountName, _ password: Secret, on kind: Device.Class, named name: Device.Name
     ) async throws(ClientProblem) -> SignedIn {
         let trust = try installation.trustForBearerSecrets()
-        let keys = try surroundings.keeper.anyKeys()
         let routes = AuthorityRoutes(installation: installation, surroundings: surroundings)
-        let device = keys.device(kind, name)
         // As with ``LogIn``.
         let lease = try await surroundings.keeper.lease()
         defer { lease.release() }
         let answered = try await routes.post("/login/password", trust: trust) { (_) throws(ClientProblem) in
             [
                 "account": .string(account.description), "password": .string(password.withExposedBytes { $0.text }),
-                "device": device.json,
+                "device": ["class": .string(kind.rawValue), "name": .string(name.description)],
             ]
         }
         let answer = try AnswerBody(answered.response, of: "login/password")

@@ -45,6 +45,7 @@ struct ClientDesk: Sendable {
         backEnd = vault.backEnd
         var options = try profile.options(for: origin)
         if let device { options.device = device }
+        options.use(profile.deviceKeys, run.environment)
         let trust = try profile.trust(for: origin)
         do throws(ClientError) {
             client = try Client(

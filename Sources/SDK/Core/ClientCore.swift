@@ -76,7 +76,7 @@ final class ClientCore: Sendable {
         let (keeper, vault, item) = (keeper, vault, item)
         try await blocking { () throws(ClientError) in
             do throws(VaultProblem) {
-                try vault.forgetKept(item)
+                try vault.forgetKept([keeper.deviceKeys.item, item])
             } catch {
                 throw ClientError(error)
             }
@@ -91,10 +91,13 @@ final class ClientCore: Sendable {
 
     /// Moves what is kept to where it belongs from now on.
     func remember(_ what: ClientOptions.Remembering) async throws(ClientError) {
-        let (vault, item) = (vault, item)
+        // The device's keys before the state that refers to them.
+        let (keeper, vault, item) = (keeper, vault, item)
         try await blocking { () throws(ClientError) in
             do throws(VaultProblem) {
-                try vault.keep(item, what == .session ? .outlivesTheProcess : .endsWithTheProcess)
+                try vault.keep(
+                    [keeper.deviceKeys.item, item],
+                    what == .session ? .outlivesTheProcess : .endsWithTheProcess)
             } catch {
                 throw ClientError(error)
             }

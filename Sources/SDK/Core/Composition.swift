@@ -35,9 +35,12 @@ struct Composition {
             throw ClientError(error)
         }
         vault = RememberingVault(
-            over: place.vault(owning: [item.service, "\(item.service) key"]),
+            over: place.vault(
+                owning: [
+                    item.service, "\(item.service) key", DeviceKeyKeeper.service(besides: item.service),
+                ]),
             options.remembers == .session ? .outlivesTheProcess : .endsWithTheProcess)
-        keeper = StateKeeper(vault.vault, item)
+        keeper = StateKeeper(vault.vault, item, deviceKeys: DeviceKeyPolicy(options))
         standings = Standings(events, gate: Composition.gate(options))
         surroundings = Surroundings(
             transport: OwnTransport(
@@ -74,6 +77,17 @@ struct Composition {
             } catch {
                 throw ClientError(error)
             }
+        }
+    }
+}
+
+extension DeviceKeyPolicy {
+    fileprivate init(_ options: ClientOptions) {
+        switch options.deviceKeyStorage {
+        case .hardwareWhereThereIsOne: self.init(.hardwareWhereThereIsOne, hardware: options.deviceKeyHardware)
+        case .hardwareOnly: self.init(.hardwareOnly, hardware: options.deviceKeyHardware)
+        // Keys that were made in hardware before still sign until the next login.
+        case .softwareOnly: self.init(.softwareOnly, hardware: options.deviceKeyHardware)
         }
     }
 }

@@ -62,7 +62,8 @@ public enum ClientEvent: Sendable, Hashable {
         /// As ``ClientError``'s of that name.
         case bodyUsedUp, answerTooLarge, notGenuine, notUnderstood, certificateNotPinned
         /// As ``ClientError``'s of that name.
-        case vaultLocked, vaultFailed, manifest, encoding, decoding, status, intercepted, misuse, machine
+        case vaultLocked, vaultFailed, deviceKeyUnavailable, manifest, encoding, decoding, status, intercepted, misuse,
+            machine
     }
 
     /// What became of a refresh.
