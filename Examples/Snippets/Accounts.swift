@@ -36,7 +36,7 @@ func endOthers(_ client: CountersignClient) async throws {
         try await client.endSession(session.id)
     }
     let own = try await client.confirmSession()
-    print(own.isCurrent)
+    print(own.isCurrent, own.keyStorage ?? "unknown")
 }
 
 /// Off, nothing outlives the process; the session goes on.

@@ -22,6 +22,7 @@ func explain(_ error: CountersignError) -> String {
     case .certificateNotPinned: "pin the certificate"
     case .vaultLocked(let detail): "later: \(detail)"
     case .vaultFailed(let detail): "leave everything as it is: \(detail)"
+    case .deviceKeyUnavailable(let detail): "later, or to the login page: \(detail)"
     case .manifest(let problem): "the pins stay: \(problem)"
     case .encoding(let detail), .decoding(let detail): "a mistake in the app or the backend: \(detail)"
     case .status(let response, let body): "\(response.status): \(body.count) bytes"
@@ -41,3 +42,6 @@ let signedOut = CountersignState.signedOut(.ended(SessionEnd(.replaced(by: "tabl
 let signedIn = CountersignState.active(CountersignAccount(name: "anna", session: "s_1"))
 let why: CountersignState.SignedOutReason = .nobody
 let how = SessionEnd.How.expired
+
+/// Ended by this device itself: its hardware was cleared, or what it kept was copied from another device.
+func isOfThisDevice(_ end: SessionEnd) -> Bool { end.how == .deviceKeyLost }

@@ -8,6 +8,17 @@ func optionsWithPresence(_ presence: UserPresence) -> CountersignOptions {
     return options
 }
 
+/// An app that goes on only where its keys are in the Secure Enclave or a TPM. Unasked, hardware is used
+/// where there is any.
+func optionsWithHardware() -> CountersignOptions {
+    var options = CountersignOptions()
+    options.deviceKeyStorage = .hardwareOnly
+    return options
+}
+
+/// For a test bench on which many devices live on one machine.
+let inSoftware: [CountersignOptions.DeviceKeyStorage] = [.softwareOnly, .hardwareWhereThereIsOne]
+
 /// Nobody is asked at launch; only what needs the key asks for him.
 func withoutGate(_ options: CountersignOptions) -> CountersignOptions {
     var options = options

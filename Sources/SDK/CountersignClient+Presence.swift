@@ -44,7 +44,7 @@ extension ClientCore {
             throw CountersignError(error)
         }
         guard let keys, keys.isBoundToPresence else { throw .notSignedIn }
-        let signer = try await bound.release(keys.name)
+        let signer = try await bound.release(keys, in: surroundings)
         standings.openGate()
         return signer
     }

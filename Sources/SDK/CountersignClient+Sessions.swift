@@ -14,6 +14,9 @@ extension CountersignClient {
         public let created: Int64
         /// The last login or refresh; whole Unix seconds.
         public let used: Int64
+        /// Where its device says that it keeps its keys: `secure-enclave`, `tpm`, `software`. Nil where it
+        /// has not said, and from servers that do not ask. The device's word alone.
+        public let keyStorage: String?
         /// Whether it is this client's own.
         public let isCurrent: Bool
 
@@ -23,6 +26,7 @@ extension CountersignClient {
             deviceName = entry.deviceName
             created = entry.created
             used = entry.used
+            keyStorage = entry.keyStorage
             isCurrent = entry.isCurrent
         }
     }

@@ -31,6 +31,7 @@ extension CountersignError: CustomStringConvertible {
             """
         case .vaultLocked(let detail): "the vault is locked: \(detail)"
         case .vaultFailed(let detail): "the vault: \(detail)"
+        case .deviceKeyUnavailable(let detail): "the device's key: \(detail)"
         case .manifest(let problem): problem.description
         case .encoding(let detail): "the value cannot be written as JSON: \(detail)"
         case .decoding(let detail): "the answer is not what was expected: \(detail)"
@@ -65,6 +66,7 @@ extension SessionEnd: CustomStringConvertible {
         case .passwordChanged: "the password was changed"
         case .disabled: "the account was locked or removed"
         case .restored: "the server was restored from a backup"
+        case .deviceKeyLost: "this device's hardware has lost the session's keys"
         case .other(let word): word
         }
     }

@@ -48,6 +48,11 @@ public enum CountersignError: Error, Sendable {
     case vaultLocked(String)
     /// The vault does not do what was asked. Nothing may be concluded from it.
     case vaultFailed(String)
+    /// The device's keys are in hardware that cannot be used now, or hardware is demanded and there is none;
+    /// why, for people. Nothing changed: another attempt may succeed, and a login makes other keys where
+    /// ``CountersignOptions/deviceKeyStorage`` allows that. Hardware that has lost the keys for good ends the
+    /// session instead (``SessionEnd/How-swift.enum/deviceKeyLost``).
+    case deviceKeyUnavailable(String)
     /// A set of pins that was not taken up. What was in force stays in force.
     case manifest(ManifestProblem)
     /// A value that is not sent, for JSON cannot say it.

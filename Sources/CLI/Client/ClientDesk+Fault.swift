@@ -37,6 +37,7 @@ extension ClientDesk {
         case .presenceNeeded: Fault(.failed, "profile \(profile): the device's key needs somebody present")
         case .vaultLocked(let detail): Fault(.failed, "profile \(profile): its vault is locked: \(detail)")
         case .vaultFailed(let detail): Fault(.failed, "profile \(profile): its vault: \(detail)")
+        case .deviceKeyUnavailable(let detail): Fault(.failed, "profile \(profile): the device's keys: \(detail)")
         default: Fault(.failed, error.description)
         }
     }

@@ -49,6 +49,7 @@ struct ClientDesk: Sendable {
         var options = try profile.options(for: origin)
         if let device { options.device = device }
         options.passwordLogin = passwordLogin
+        options.use(profile.deviceKeys, run.environment)
         let trust = try profile.trust(for: origin)
         do throws(CountersignError) {
             client = try CountersignClient(

@@ -30,6 +30,7 @@ struct Profile: Sendable {
     var prefix: String?
     var bearerSecrets = Installation.BearerSecrets.onlyToThePinnedCertificate
     var vault = ProfileVault.Kind.file
+    var deviceKeys = DeviceKeyChoice.auto
     /// Random: tells this profile's items from others' in a place that they share.
     var vaultID = Hex.encode(SystemRandom().bytes(8).span)
 }
@@ -45,7 +46,7 @@ extension Profile {
             "authority_key": .optional(authorityKey.map { Base64.encode($0.span, .url) }),
             "app": .optional(app), "prefix": .optional(prefix),
             "bearer_secrets_to_any_certificate": .bool(bearerSecrets == .toAnyCertificateThatVerifies),
-            "vault": .string(vault.rawValue), "vault_id": .string(vaultID),
+            "device_keys": .string(deviceKeys.rawValue), "vault": .string(vault.rawValue), "vault_id": .string(vaultID),
         ]
     }
 
@@ -96,6 +97,9 @@ extension Profile {
             bearerSecrets = .toAnyCertificateThatVerifies
         }
         if let text = document.root["vault"]?.string { vault = try Profile.vault(text, at: "\(path): vault") }
+        if let text = document.root["device_keys"]?.string {
+            deviceKeys = try DeviceKeyChoice(text, at: "\(path): device_keys")
+        }
         if let text = document.root["vault_id"]?.string { vaultID = text }
         if let text = document.root["authority_key"]?.string { authorityKey = try Profile.authorityKey(text) }
         if let text = document.root["algorithm"]?.string {

@@ -31,11 +31,11 @@ extension Command {
         let entries = try list(desk)
         try run.print(["sessions": .array(entries.map(\.json))]) {
             Table.text(
-                ["SESSION", "DEVICE", "CLASS", "SINCE", "LAST USED", ""],
+                ["SESSION", "DEVICE", "CLASS", "KEYS", "SINCE", "LAST USED", ""],
                 entries.map { entry in
                     [
-                        entry.id, entry.deviceName, entry.deviceKind, Moment.text(entry.created),
-                        Moment.text(entry.used), entry.isCurrent ? "this one" : "",
+                        entry.id, entry.deviceName, entry.deviceKind, entry.keyStorage ?? "unknown",
+                        Moment.text(entry.created), Moment.text(entry.used), entry.isCurrent ? "this one" : "",
                     ]
                 })
         }
@@ -61,6 +61,7 @@ extension CountersignClient.Session {
     fileprivate var json: JSONValue {
         [
             "session": .string(id), "device": ["class": .string(deviceKind), "name": .string(deviceName)],
+            "key_storage": .optional(keyStorage),
             "created": .integer(created), "used": .integer(used), "current": .bool(isCurrent),
         ]
     }

@@ -7,7 +7,11 @@ package struct ClientState: Sendable {
     /// The app, as the authority calls it.
     package var app: String?
     /// Made at the first login, and kept when a session ends: by them the authority knows the device again.
+    /// Their private halves are not in this value.
     package var keys: DeviceKeys?
+    /// The private halves as an earlier version kept them, in this very value: they are moved to their own
+    /// item.
+    var inlineKeys: DeviceKeyItem.Entry?
     /// Seconds to add to the device's clock.
     package var clockOffset: Int64 = 0
     package var login: SignedIn?

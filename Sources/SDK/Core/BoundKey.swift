@@ -28,11 +28,12 @@ struct BoundKey: DeviceKeyBinder {
         throw .notPresent(answer)
     }
 
-    /// The key, for as long as its holder lets it be used.
-    func release(_ name: String) async throws(CountersignError) -> PassingSigner {
+    /// The key, for as long as its holder lets it be used. In hardware it is the wrapped key that presence
+    /// lets out.
+    func release(_ keys: DeviceKeys, in surroundings: Surroundings) async throws(CountersignError) -> PassingSigner {
         let answer: PresenceAnswer<Secret>
         do throws(VaultProblem) {
-            let place = try ItemName(service: service, account: name)
+            let place = try ItemName(service: service, account: keys.name)
             answer = try await presence.secret(place, in: vault, reason: reason)
         } catch {
             throw CountersignError(error)
@@ -41,7 +42,7 @@ struct BoundKey: DeviceKeyBinder {
         case .notPresent(let step, _): throw .notPresent(step)
         case .present(let secret):
             do throws(ClientProblem) {
-                return PassingSigner(try DeviceSigningKey(pkcs8: secret))
+                return PassingSigner(try surroundings.open(secret, of: keys))
             } catch {
                 throw CountersignError(error)
             }

@@ -83,7 +83,7 @@ final class ClientCore: Sendable {
         let (keeper, vault, item) = (keeper, vault, item)
         try await blocking { () throws(CountersignError) in
             do throws(VaultProblem) {
-                try vault.forgetKept(item)
+                try vault.forgetKept([keeper.deviceKeys.item, item])
             } catch {
                 throw CountersignError(error)
             }
@@ -98,10 +98,13 @@ final class ClientCore: Sendable {
 
     /// Moves what is kept to where it belongs from now on.
     func remember(_ what: CountersignOptions.Remembering) async throws(CountersignError) {
-        let (vault, item) = (vault, item)
+        // The device's keys before the state that refers to them.
+        let (keeper, vault, item) = (keeper, vault, item)
         try await blocking { () throws(CountersignError) in
             do throws(VaultProblem) {
-                try vault.keep(item, what == .session ? .outlivesTheProcess : .endsWithTheProcess)
+                try vault.keep(
+                    [keeper.deviceKeys.item, item],
+                    what == .session ? .outlivesTheProcess : .endsWithTheProcess)
             } catch {
                 throw CountersignError(error)
             }

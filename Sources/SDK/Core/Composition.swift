@@ -54,11 +54,12 @@ struct Composition {
         } catch {
             throw CountersignError(error)
         }
-        let lasting = place.vault(owning: [item.service, "\(item.service) key"])
+        let lasting = place.vault(
+            owning: [item.service, "\(item.service) key", DeviceKeyKeeper.service(besides: item.service)])
         vault = RememberingVault(
             over: lasting,
             options.remembers == .session ? .outlivesTheProcess : .endsWithTheProcess)
-        keeper = StateKeeper(vault.vault, item)
+        keeper = StateKeeper(vault.vault, item, deviceKeys: DeviceKeyPolicy(options))
         standings = Standings(events, gate: Composition.gate(options))
         var surroundings = Surroundings(
             transport: OwnTransport(
@@ -123,6 +124,17 @@ struct Composition {
             } catch {
                 throw CountersignError(error)
             }
+        }
+    }
+}
+
+extension DeviceKeyPolicy {
+    fileprivate init(_ options: CountersignOptions) {
+        switch options.deviceKeyStorage {
+        case .hardwareWhereThereIsOne: self.init(.hardwareWhereThereIsOne, hardware: options.deviceKeyHardware)
+        case .hardwareOnly: self.init(.hardwareOnly, hardware: options.deviceKeyHardware)
+        // Keys that were made in hardware before still sign until the next login.
+        case .softwareOnly: self.init(.softwareOnly, hardware: options.deviceKeyHardware)
         }
     }
 }

@@ -25,6 +25,8 @@ extension CountersignError {
             case .bodyUsedUp: .bodyUsedUp
             case .vaultLocked(let detail): .vaultLocked(detail)
             case .vaultFailed(let detail): .vaultFailed(detail)
+            case .deviceKeyUnavailable(let detail): .deviceKeyUnavailable(detail)
+            case .deviceKeyLost: .signedOut(SessionEnd(.deviceKeyLost))
             case .machine(let detail): .machine(detail)
             }
     }
@@ -88,6 +90,7 @@ extension SessionEnd {
             case "password-changed": .passwordChanged
             case "disabled": .disabled
             case "restored": .restored
+            case Ending.deviceKeyLost: .deviceKeyLost
             default: .other(word)
             }
         self.init(how, at: at)
@@ -115,6 +118,7 @@ extension CountersignEvent.Failure {
             case .certificateNotPinned: .certificateNotPinned
             case .vaultLocked: .vaultLocked
             case .vaultFailed: .vaultFailed
+            case .deviceKeyUnavailable: .deviceKeyUnavailable
             case .manifest: .manifest
             case .encoding: .encoding
             case .decoding: .decoding

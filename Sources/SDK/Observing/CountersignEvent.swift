@@ -64,7 +64,8 @@ public enum CountersignEvent: Sendable, Hashable {
         /// As ``CountersignError``'s of that name.
         case bodyUsedUp, answerTooLarge, notGenuine, notUnderstood, certificateNotPinned
         /// As ``CountersignError``'s of that name.
-        case vaultLocked, vaultFailed, manifest, encoding, decoding, status, intercepted, misuse, machine
+        case vaultLocked, vaultFailed, deviceKeyUnavailable, manifest, encoding, decoding, status, intercepted, misuse,
+            machine
     }
 
     /// What became of a refresh.

@@ -78,6 +78,20 @@ public struct CountersignOptions: Sendable {
         case boundToPresence(UserPresence)
     }
 
+    /// What makes and uses the device's keys. A login goes by it; a session that was begun before goes on
+    /// with the keys that it has. The server is told which of them it came to
+    /// (``CountersignClient/Session/keyStorage``).
+    public enum DeviceKeyStorage: Sendable, Hashable {
+        /// The Secure Enclave on Apple's platforms, a TPM 2.0 that this process may open (`/dev/tpmrm0`) on
+        /// Linux: a copy of the vault is of no use on another device. Software on a device that has none, or
+        /// whose hardware does not work.
+        case hardwareWhereThereIsOne
+        /// Hardware; without it a login throws ``CountersignError/deviceKeyUnavailable(_:)``.
+        case hardwareOnly
+        /// The program itself: whoever copies the vault and opens it has the keys.
+        case softwareOnly
+    }
+
     /// Whether somebody must show that he is there after a silent login, where the device's key is bound to presence.
     public enum Gate: Sendable, Hashable {
         /// Once in each process: ``CountersignClient/resume()`` ends in ``CountersignState/locked``, and what is asked in the account's name is held
@@ -123,6 +137,10 @@ public struct CountersignOptions: Sendable {
     public var remembers = Remembering.session
     /// Where the device's signing key is kept.
     public var deviceKey = DeviceKey.kept
+    /// What makes and uses the device's keys.
+    public var deviceKeyStorage = DeviceKeyStorage.hardwareWhereThereIsOne
+    /// The hardware that counts; nil for none. For tools that name theirs, and for tests.
+    package var deviceKeyHardware = DeviceKeyHardware.ofThisMachine
     /// Whether somebody must be there after a silent login.
     public var gate = Gate.atLaunch
     /// Where passwords may go.

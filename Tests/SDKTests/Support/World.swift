@@ -21,6 +21,8 @@ struct World: Sendable {
         folder = try TestFolder()
         options.carriage = .custom(FakeCarrier(backend: backend))
         options.clock = clock.device
+        // Whatever the machine has that the tests run on.
+        options.deviceKeyStorage = .softwareOnly
         change(&options)
         release = ReleaseKey(
             id: authority.releaseID?.description ?? "", app: nil,
