@@ -41,7 +41,7 @@ public struct ClientOptions: Sendable {
     /// Where the device's signing key is kept. It is made at a login, and needed for refreshes, for another password and for routes
     /// that ask for the device's signature.
     public enum DeviceKey: Sendable {
-        /// With the session: whoever opens the vault can sign.
+        /// In the vault, without anybody's presence; in hardware (``DeviceKeyStorage``) only wrapped.
         case kept
         /// There alone: what needs it runs in ``Client/withPresence(_:_:)``. Outside of that such a step throws
         /// ``ClientError/presenceNeeded`` and the state is ``ClientState/locked``; requests under a live token go on, once ``Gate`` is
