@@ -61,7 +61,7 @@ func sentence(_ end: SessionEnd) -> String {
     case .reused: "Somebody may have a copy of your session."
     case .passwordChanged: "Your password was changed."
     case .disabled: "Your account is locked."
-    case .restored: "Please sign in again."
+    case .restored, .deviceKeyLost: "Please sign in again."
     case .other(let word): word
     }
 }

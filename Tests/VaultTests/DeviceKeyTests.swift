@@ -5,6 +5,10 @@ import Dispatch
 import Testing
 import VaultContract
 
+#if canImport(Glibc)
+    import Glibc
+#endif
+
 @testable import CountersignVault
 
 @Suite struct DeviceKeyTests {
@@ -78,6 +82,21 @@ import VaultContract
             }
         }
 
+        /// A TPM that takes the connection and says nothing more, as one does whose driver hangs.
+        @Test func aTPMThatHangsIsUnavailableInTime() throws {
+            let silent = try SilentPorts()
+            let keys = TPMKeys(
+                device: "swtpm:host=127.0.0.1,port=\(silent.port)", patience: .milliseconds(300))
+            let start = ContinuousClock.now
+            for _ in 0..<2 {
+                #expect { try keys.makeKey(for: .signing) } throws: { error in
+                    guard case DeviceKeyError.unavailable(let text) = error else { return false }
+                    return text.contains("does not answer in time")
+                }
+            }
+            #expect(ContinuousClock.now - start < .seconds(20))
+        }
+
         @Test func whatNoTPMWrappedIsLost() {
             for bytes: [UInt8] in [[], [1], [1, 0, 4, 1, 2, 3, 4], [UInt8](repeating: 0xFF, count: 300)] {
                 #expect(throws: DeviceKeyError.lost("TPM: not a key that it wrapped")) {
@@ -87,3 +106,46 @@ import VaultContract
         }
     #endif
 }
+
+#if os(Linux)
+    /// Two ports in a row on which somebody listens and nobody answers; closed with the value.
+    private final class SilentPorts {
+        let port: UInt16
+        private let sockets: [Int32]
+
+        struct Problem: Error {}
+
+        init() throws {
+            for port in stride(from: UInt16(21_000), to: 60_000, by: 2) {
+                guard let first = SilentPorts.listen(port) else { continue }
+                guard let second = SilentPorts.listen(port + 1) else {
+                    close(first)
+                    continue
+                }
+                (self.port, sockets) = (port, [first, second])
+                return
+            }
+            throw Problem()
+        }
+
+        deinit { for socket in sockets { close(socket) } }
+
+        private static func listen(_ port: UInt16) -> Int32? {
+            let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+            var address = sockaddr_in()
+            address.sin_family = sa_family_t(AF_INET)
+            address.sin_port = port.bigEndian
+            address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+            let bound = withUnsafePointer(to: &address) {
+                $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+                }
+            }
+            guard bound == 0, Glibc.listen(descriptor, 4) == 0 else {
+                close(descriptor)
+                return nil
+            }
+            return descriptor
+        }
+    }
+#endif

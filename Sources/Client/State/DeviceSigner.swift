@@ -59,7 +59,7 @@ package protocol DeviceKeyBinder: Sendable {
 
 /// Where a device's signing key is kept.
 package enum SigningKeyPlace: Sendable {
-    /// With the rest of the state: whoever opens the vault can sign.
+    /// In the vault's item of device keys: whoever opens the vault, on this device where it is in hardware, can sign.
     case vault
     /// There alone. What needs it, a refresh above all, needs somebody present.
     case boundToPresence(any DeviceKeyBinder)

@@ -22,6 +22,8 @@ final class OwnVictim: Victim {
         self.method = method
         folder = device.folder
         var options = CountersignOptions()
+        // What the attacks find must not depend on the machine that the lab runs on.
+        options.deviceKeyStorage = .softwareOnly
         options.device = DeviceDescription(.phone, name: "\(name)'s")
         options.encryption = device.isPlain ? .noneSoThatAnybodyReadsAndChangesEverything : .required
         options.carriage = .standard(device.transport)

@@ -70,7 +70,7 @@ public struct CountersignOptions: Sendable {
     /// Where the device's signing key is kept. It is made at a login, and needed for refreshes, for another password and for routes
     /// that ask for the device's signature.
     public enum DeviceKey: Sendable {
-        /// With the session: whoever opens the vault can sign.
+        /// In the vault, without anybody's presence; in hardware (``DeviceKeyStorage``) only wrapped.
         case kept
         /// There alone: what needs it runs in ``CountersignClient/withPresence(_:_:)``. Outside of that such a step throws
         /// ``CountersignError/presenceNeeded`` and the state is ``CountersignState/locked``; requests under a live token go on, once ``Gate`` is
