@@ -41,7 +41,8 @@ struct CommandOptions {
 
           --settings FILE  the server's URL, keys and pins (default .countersign/demo/Notes.json)
           --vault FOLDER   keeps the session in this folder; a copy of the folder is enough to use it
-                           (default: the machine's keyring, or a file sealed by its TPM, systemd-creds or a passphrase)
+                           (default: the machine's keyring, or a file that is sealed by its TPM, systemd-creds
+                           or a passphrase)
           --device NAME    how this device is listed among the account's sessions (default `notes`)
           --lock           after a start, asks for the password of your account on this machine
           --json           prints each state as a line of JSON
@@ -51,7 +52,7 @@ struct CommandOptions {
 
     static let commands = """
         Commands, one a line, on standard input:
-          signup NAME   login NAME   the password is read from the next line, unseen on a terminal
+          signup NAME   login NAME   the password is read from the next line; a terminal does not show it
           add TEXT      refresh
           unlock        asks for the machine's password, after `--lock`
           continue      goes on after `update required`

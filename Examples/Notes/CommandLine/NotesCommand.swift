@@ -40,15 +40,15 @@ struct NotesCommand {
     private func run() async {
         let following = Task { await model.run() }
         defer { following.cancel() }
-        repeat {
-            await Task.yield()
-            await report.waitUntilIdle()
-            guard let line = await terminal.line("> ") else { return }
+        while let line = await nextLine(), line != "quit" {
             let words = line.split(separator: " ", maxSplits: 1).map(String.init)
-            guard let command = words.first else { continue }
-            guard command != "quit" else { return }
-            await carryOut(command, words.count > 1 ? words[1] : "")
-        } while true
+            await carryOut(words.first ?? "help", words.count > 1 ? words[1] : "")
+        }
+    }
+
+    private func nextLine() async -> String? {
+        await report.waitUntilIdle()
+        return await terminal.line("> ")
     }
 
     private func carryOut(_ command: String, _ argument: String) async {

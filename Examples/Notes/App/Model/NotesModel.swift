@@ -23,6 +23,7 @@ final class NotesModel {
     /// of the client until the task is cancelled.
     func run() async {
         async let launched: Void = retry()
+        // The newest state is shown: the one that was announced may have been followed by another.
         for await _ in client.states { showClientState() }
         await launched
     }
@@ -78,11 +79,13 @@ final class NotesModel {
     @discardableResult
     func add(_ text: String) async -> Bool {
         begin()
+        let session = session
         do {
             // The client gives the request an idempotency key: where an answer is lost, it sends the request
             // again, and the note is stored once.
             let note: Note = try await client.value(for: .json(.post, "/notes", NewNote(text: text)))
-            state.notes.append(note)
+            // Meanwhile another account may have signed in.
+            if session == self.session { state.notes.append(note) }
             finish()
             return true
         } catch {
@@ -124,7 +127,6 @@ final class NotesModel {
         let session = session
         do {
             let notes: [Note] = try await client.value(for: APIRequest("/notes"))
-            // Meanwhile another account may have signed in.
             if session == self.session { state.notes = notes }
             finish()
         } catch {
