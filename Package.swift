@@ -199,6 +199,17 @@ let package = Package(
         .executableTarget(
             name: "legacy-driver", dependencies: ["Countersign", "CountersignWire"], path: "Tests/LegacyDriver",
             swiftSettings: settings),
+        // The sample app without its views, as a command-line program; never shipped.
+        .executableTarget(
+            name: "notes", dependencies: ["Countersign"], path: "Examples/Notes",
+            exclude: [
+                "App/NotesApp.swift", "App/NotesStore.swift", "App/Views", "README.md", "backend.py", "serve.sh",
+            ],
+            sources: ["App/Model", "CommandLine"],
+            swiftSettings: settings),
+        .testTarget(
+            name: "NotesTests", dependencies: ["notes", "Countersign", "CountersignTestKit"],
+            path: "Tests/NotesTests", swiftSettings: settings),
         // One request over the transport, for Tests/Interop; never shipped.
         .executableTarget(
             name: "transport-driver", dependencies: ["CountersignTransport", "CountersignTrust", "CountersignWire"],

@@ -1,6 +1,6 @@
 // swift-format-ignore-file
 // Apple names these, and documents them.
-// Shapes of the part of Combine that the SDK uses; see README.md. Source: Apple's documentation of Combine.
+// Shapes of the part of Combine that the SDK and Examples/Notes use; see README.md. Source: Apple's documentation of Combine.
 public protocol Publisher<Output, Failure> {
     associatedtype Output
     associatedtype Failure: Error
@@ -34,4 +34,10 @@ extension Publisher {
         receiveCompletion: ((Subscribers.Completion<Failure>) -> Void)? = nil, receiveCancel: (() -> Void)? = nil,
         receiveRequest: ((Subscribers.Demand) -> Void)? = nil
     ) -> Publishers.HandleEvents<Self> { Publishers.HandleEvents() }
+}
+public protocol ObservableObject: AnyObject {}
+@propertyWrapper
+public struct Published<Value> {
+    public init(wrappedValue: Value) { self.wrappedValue = wrappedValue }
+    public var wrappedValue: Value
 }
