@@ -46,7 +46,7 @@ enum Messages {
             "Somebody used a copy of your session. Sign in again, and change your password."
         case .passwordChanged: "Your password was changed. Sign in with the new one."
         case .disabled: "Your account is locked."
-        case .restored, .other: "Sign in again."
+        case .restored, .deviceKeyLost, .other: "Sign in again."
         }
     }
 
