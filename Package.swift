@@ -117,12 +117,20 @@ let package = Package(
                 "CountersignTransport", "CountersignTrust", "CountersignVault",
                 "CountersignWire", "CCrypto", "CSQLite",
             ], breakable),
+        // Drives a port of the client, and judges it: the real gateway behind a front that loses and alters answers.
+        module(
+            "Conformance",
+            [
+                "CountersignAuthority", "CountersignHandshake", "CountersignLab", "CountersignOpaque",
+                "CountersignSQLite", "CountersignSchemes", "CountersignSeal", "CountersignTestKit",
+                "CountersignTrust", "CountersignWire",
+            ]),
         // A target of another name than the binary's: where file names have no case, `countersign` is the SDK's.
         .executableTarget(
             name: "CountersignCLI",
             dependencies: [
-                "Countersign", "CountersignServer", "CountersignAuthority", "CountersignClient", "CountersignGate",
-                "CountersignHandshake", "CountersignLab",
+                "Countersign", "CountersignServer", "CountersignAuthority", "CountersignClient",
+                "CountersignConformance", "CountersignGate", "CountersignHandshake", "CountersignLab",
                 "CountersignOpaque", "CountersignSchemes", "CountersignSeal", "CountersignSQLite", "CountersignHTTP",
                 "CountersignTransport", "CountersignTrust", "CountersignVault", "CountersignWire",
             ],
