@@ -182,6 +182,9 @@ let package = Package(
                 "Countersign", "CountersignOpaque", "CountersignTestKit", "CountersignSchemes", "CountersignSeal",
                 "CountersignTransport", "CountersignTrust", "CountersignVault", "CountersignWire", "CCrypto", "CSQLite",
             ]),
+        tests(
+            "Conformance",
+            ["CountersignLab", "CountersignSchemes", "CountersignSeal", "CountersignWire"]),
         // Speaks OPAQUE with other people's libraries in Tests/Interop; never shipped.
         .executableTarget(
             name: "opaque-peer", dependencies: ["CountersignOpaque", "CountersignSeal", "CountersignWire"],

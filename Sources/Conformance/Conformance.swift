@@ -22,8 +22,8 @@ final class ConformanceStage: Sendable {
     }
 }
 
-/// A run of cases against a port of the client: the real authority and gateway, behind a front that loses, repeats and alters
-/// answers. Source: docs/conformance.md.
+/// A run of cases against a port of the client: the real authority and gateway, behind a front that loses,
+/// repeats and alters answers. Source: docs/conformance.md.
 package struct Conformance: Sendable {
     /// The `countersign` binary, which is the gateway.
     private let binary: Binary
@@ -55,7 +55,11 @@ package struct Conformance: Sendable {
             let outcome = try carryOut(one, on: stage, folder: "\(folder)/case-\(number)")
             report.results.append((one, outcome))
             telling(one, outcome)
-            if case .failed(let failure) = outcome, failure.kind != .notImplemented, persistence == .untilFailure { break }
+            if case .failed(let failure) = outcome, failure.kind != .notImplemented,
+                persistence == .untilFailure
+            {
+                break
+            }
         }
         report.notRun = cases.count - report.results.count
         return report
@@ -69,7 +73,9 @@ package struct Conformance: Sendable {
         let trial = try Trial(stage, command: command, folder: folder)
         do throws(CaseFailure) {
             if let feature = one.feature {
-                guard try trial.port().features.contains(feature) else { throw .notImplemented("`\(feature)`") }
+                guard try trial.port().features.contains(feature) else {
+                    throw .notImplemented("`\(feature)`")
+                }
             }
             try one.carryOut(trial)
             return .passed

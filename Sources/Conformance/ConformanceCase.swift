@@ -6,7 +6,8 @@ package struct ConformanceCase: Sendable {
     package let section: String
     /// What the port must do; a whole sentence.
     package let requirement: String
-    /// The feature that a port without this part leaves out of its answer to `set-up`; nil where every port has the part.
+    /// The feature that a port without this part leaves out of its answer to `set-up`; nil where every port
+    /// has the part.
     package let feature: String?
     let carryOut: @Sendable (Trial) throws(CaseFailure) -> Void
 

@@ -5,7 +5,8 @@ import CountersignTrust
 import CountersignWire
 import Glibc
 
-/// One case's run: ports of its own, an account of its own, and the deployment and the front that all cases share.
+/// One case's run: ports of its own, an account of its own, and the deployment and the front that all cases
+/// share.
 final class Trial {
     let deployment: TestDeployment
     let front: Front
@@ -39,16 +40,21 @@ final class Trial {
         if state == nil { portCount += 1 }
         let state = "\(folder)/\(state ?? portCount)"
         do throws(StageFault) { try Files.makeFolder(state) } catch { throw .notStaged(error.description) }
-        guard let release = deployment.releases[app] else { throw .notStaged("no release of \(app.rawValue)") }
+        guard let release = deployment.releases[app] else {
+            throw .notStaged("no release of \(app.rawValue)")
+        }
         return try Port(
             command,
             setup: [
-                "url": .string("https://\(Certificates.host):\(front.port)"), "prefix": .string(Trial.own("")),
-                "app": .string(app.rawValue), "key_id": .string(release.keyID), "secret": .string(release.secret),
+                "url": .string("https://\(Certificates.host):\(front.port)"),
+                "prefix": .string(Trial.own("")),
+                "app": .string(app.rawValue), "key_id": .string(release.keyID),
+                "secret": .string(release.secret),
                 "authority_key": .string(release.authorityKey),
                 "pins": [.string(certificates.current.certificate.pin.description)],
                 "backup_pins": [.string(certificates.backup.certificate.pin.description)],
-                "state": .string(state), "clock_offset": .integer(Int64(clockOffset)), "device_class": "desktop",
+                "state": .string(state), "clock_offset": .integer(Int64(clockOffset)),
+                "device_class": "desktop",
                 "device_name": "conformance",
             ], errors: "\(folder)/errors")
     }
@@ -101,7 +107,8 @@ final class Trial {
 
     private static func callMembers(_ method: String, _ target: String, _ members: JSONValue) -> JSONValue {
         guard case .object(let list) = members else { return members }
-        return .object([(name: "method", value: .string(method)), (name: "target", value: .string(target))] + list)
+        return .object(
+            [(name: "method", value: .string(method)), (name: "target", value: .string(target))] + list)
     }
 
     // MARK: What is expected
@@ -117,7 +124,8 @@ final class Trial {
         case .failed(let actual, let detail):
             guard let code, actual != code else { return }
             throw CaseFailure(
-                "\(expectation) The code is `\(code)`.", observed: "the port reports `\(actual)`: \(detail)\(refusals)")
+                "\(expectation) The code is `\(code)`.",
+                observed: "the port reports `\(actual)`: \(detail)\(refusals)")
         }
     }
 

@@ -1,4 +1,5 @@
-"""`python -m countersign_client --setup setup.json --state state.json sign-up|log-in|call|refresh|log-out|status`."""
+"""`python -m countersign_client --setup setup.json --state state.json
+sign-up|log-in|call|refresh|log-out|status`."""
 
 import argparse
 import getpass
@@ -13,8 +14,10 @@ from .setup import Setup
 
 def parser() -> argparse.ArgumentParser:
     result = argparse.ArgumentParser(prog="countersign_client", description=__doc__)
-    result.add_argument("--setup", type=pathlib.Path, required=True, help="JSON: url, app, key_id, secret, authority_key, pins")
-    result.add_argument("--state", type=pathlib.Path, required=True, help="what is kept between runs; made at first")
+    result.add_argument("--setup", type=pathlib.Path, required=True,
+                        help="JSON: url, app, key_id, secret, authority_key, pins")
+    result.add_argument("--state", type=pathlib.Path, required=True,
+                        help="what is kept between runs; made at first")
     result.add_argument("--password-stdin", action="store_true", help="read the password from standard input")
     commands = result.add_subparsers(dest="command", required=True)
     for name in ("sign-up", "log-in"):
@@ -23,7 +26,8 @@ def parser() -> argparse.ArgumentParser:
     call.add_argument("target", help="path and query")
     call.add_argument("-X", "--method", default="GET")
     call.add_argument("-d", "--data", default="", help="the body, sent as JSON")
-    call.add_argument("--once", action="store_true", help="with an idempotency key, sent again where no answer came")
+    call.add_argument("--once", action="store_true",
+                      help="with an idempotency key, sent again where no answer came")
     for name in ("refresh", "log-out", "status"):
         commands.add_parser(name)
     return result
@@ -43,7 +47,7 @@ def run(options: argparse.Namespace) -> None:
         if answer.status >= 400:
             raise ClientError("status", str(answer.status))
     elif options.command == "refresh":
-        client.renew()
+        client.session.renew()
     elif options.command == "log-out":
         client.log_out()
     if options.command != "call":

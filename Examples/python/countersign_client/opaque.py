@@ -1,4 +1,5 @@
-"""OPAQUE's client (RFC 9807) over OPRF(ristretto255, SHA-512) (RFC 9497), with HKDF- and HMAC-SHA-512 and Argon2id.
+"""OPAQUE's client (RFC 9807) over OPRF(ristretto255, SHA-512) (RFC 9497), with HKDF- and HMAC-SHA-512 and
+Argon2id.
 
 Blinds, nonces and seeds are arguments where a known answer needs them; left out, they are random."""
 
@@ -61,7 +62,8 @@ def random_scalar() -> bytes:
 
 
 def _blind(password: bytes, blind: bytes) -> bytes:
-    return sodium.multiply(blind, sodium.point_from_uniform(_expand_message(password, b"HashToGroup-" + _CONTEXT)))
+    uniform = _expand_message(password, b"HashToGroup-" + _CONTEXT)
+    return sodium.multiply(blind, sodium.point_from_uniform(uniform))
 
 
 def _randomized_password(password: bytes, blind: bytes, evaluated: bytes) -> bytes:
@@ -96,7 +98,8 @@ class Registration:
         randomized = _randomized_password(self._password, self._blind, response[:32])
         envelope = _Envelope(randomized, nonce or os.urandom(32))
         masking_key = expand(randomized, b"MaskingKey")
-        return envelope.public_key + masking_key + envelope.nonce + envelope.tag(response[32:], client, server)
+        return envelope.public_key + masking_key + envelope.nonce + envelope.tag(response[32:], client,
+            server)
 
 
 @dataclass(frozen=True)
@@ -115,7 +118,8 @@ class Login:
         self.ke1 = _blind(password, self._blind) + (nonce or os.urandom(32)) + share
 
     def finish(self, ke2: bytes, client: bytes, server: bytes, context: bytes) -> Finished:
-        """Raises `wrong-credentials` where the password is not the account's, or the server not the one that has it."""
+        """Raises `wrong-credentials` where the password is not the account's, or the server not the one
+        that has it."""
         if len(ke2) != 320:
             raise ClientError("false-answer", "not a second message of OPAQUE")
         credentials, nonce, share, server_mac = ke2[:192], ke2[192:224], ke2[224:256], ke2[256:]

@@ -23,7 +23,8 @@ class Setup:
 
     @classmethod
     def read(cls, members: dict) -> "Setup":
-        """From JSON: `release add --json` prints `key_id`, `secret`, `authority_key` and `app`; `url` and `pins` come to it."""
+        """From JSON: `release add --json` prints `key_id`, `secret`, `authority_key` and `app`; `url` and
+        `pins` come to it."""
         try:
             pins = [*members["pins"], *members.get("backup_pins", [])]
             setup = cls(

@@ -1,10 +1,12 @@
-"""Message signatures (RFC 9421) as docs/protocol.md uses them: requests that are signed, and answers that are believed."""
+"""Message signatures (RFC 9421) as docs/protocol.md uses them: requests that are signed, and answers that
+are believed."""
 
 import base64
 import hashlib
 import hmac
 import re
 import secrets
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from cryptography.exceptions import InvalidSignature
@@ -27,8 +29,9 @@ class Request:
 
     def component(self, name: str) -> str:
         """The value of a component in a signature base (RFC 9421 section 2)."""
-        path, mark, query = self.target.partition("?")
-        derived = {"@method": self.method, "@authority": self.authority.lower(), "@path": path, "@query": "?" + query}
+        path, _, query = self.target.partition("?")
+        derived = {"@method": self.method, "@authority": self.authority.lower(), "@path": path,
+                   "@query": "?" + query}
         return derived[name] if name in derived else self.fields[name].strip()
 
 
@@ -75,8 +78,21 @@ def sign(request: Request, key: Key, created: int, nonce: str | None = None) -> 
                   ';tag="countersign"')
     base = signature_base(request, components, parameters)
     request.fields["signature-input"] = f"app={parameters}"
-    request.fields["signature"] = f"app=:{base64.b64encode(hmac.digest(key.secret, base, 'sha256')).decode()}:"
+    signature = hmac.digest(key.secret, base, "sha256")
+    request.fields["signature"] = f"app=:{base64.b64encode(signature).decode()}:"
     return base
+
+
+def add_device_signature(request: Request, token: str, created: int,
+                         sign_with: Callable[[bytes], bytes]) -> None:
+    """A second signature, by the device's key on P-256, that covers the session's (docs/protocol.md,
+    "Device-signed routes")."""
+    covered = request.fields["signature"].removeprefix("app=")
+    parameters = (f'("signature";key="app");created={created};keyid="{token}";alg="ecdsa-p256-sha256"'
+                  ';tag="countersign-device"')
+    base = f'"signature";key="app": {covered}\n"@signature-params": {parameters}'.encode()
+    request.fields["signature-input"] += f", device={parameters}"
+    request.fields["signature"] += f", device=:{base64.b64encode(sign_with(base)).decode()}:"
 
 
 # An answer's signature in canonical form: our own make no other.
@@ -89,9 +105,9 @@ BINDING = ['"@method";req', '"@path";req', '"@query";req', '"signature";req', '"
 
 def verify(answer: Answer, request: Request, authority_key: bytes, keys: dict[str, bytes],
            binding: list[str] | None = None) -> str | None:
-    """The id of the key that signed the answer, or None where it bears no signature of ours, which proves nothing. A
-    signature that does not hold raises `false-answer`. `keys` are those of the session, by their ids; a release's
-    secret is never among them (docs/protocol.md, "Signed answers")."""
+    """The id of the key that signed the answer, or None where it bears no signature of ours, which proves
+    nothing. A signature that does not hold raises `false-answer`. `keys` are those of the session, by
+    their ids; a release's secret is never among them (docs/protocol.md, "Signed answers")."""
     binding = BINDING if binding is None else binding
     given, signature = answer.fields.get("signature-input"), answer.fields.get("signature")
     if given is None and signature is None:

@@ -34,7 +34,8 @@ def _call(name: str, count: int, *arguments: bytes) -> bytes:
 
 def is_point(data: bytes) -> bool:
     """Whether 32 bytes are the encoding of an element of ristretto255 that is not the identity."""
-    return len(data) == 32 and data != bytes(32) and _sodium.crypto_core_ristretto255_is_valid_point(data) == 1
+    return len(data) == 32 and data != bytes(32) and _sodium.crypto_core_ristretto255_is_valid_point(
+        data) == 1
 
 
 def point_from_uniform(data: bytes) -> bytes:
@@ -78,6 +79,7 @@ def xchacha20_poly1305_seal(key: bytes, message: bytes, associated: bytes) -> by
     """Ciphertext and tag, under a nonce of 24 zero bytes: for keys that are used once."""
     result = ctypes.create_string_buffer(len(message) + 16)
     _sodium.crypto_aead_xchacha20poly1305_ietf_encrypt(
-        result, None, message, ctypes.c_ulonglong(len(message)), associated, ctypes.c_ulonglong(len(associated)),
+        result, None, message, ctypes.c_ulonglong(len(message)), associated,
+        ctypes.c_ulonglong(len(associated)),
         None, bytes(24), key)
     return result.raw

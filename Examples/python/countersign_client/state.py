@@ -16,8 +16,9 @@ from .errors import ClientError
 class State:
     """A dictionary of JSON values, on disk before `save` returns.
 
-    `session`: account, id, and `current`, an epoch: its number and root; `successor`, the next one, until it has answered;
-    `attempt` and `attempt_time` of a refresh that is not answered yet. `ended`: why the last session ended."""
+    `session`: account, id, and `current`, an epoch: its number and root; `successor`, the next one, until
+    it has answered; `attempt` and `attempt_time` of a refresh that is not answered yet. `ended`: why the
+    last session ended."""
 
     def __init__(self, path: pathlib.Path):
         self.path = path
@@ -53,8 +54,8 @@ class Device:
     def __init__(self, state: State):
         kept = state.values.get("device")
         if kept is None:
-            numbers = [ec.generate_private_key(ec.SECP256R1()).private_numbers().private_value for _ in range(2)]
-            kept = [encode(number.to_bytes(32, "big")) for number in numbers]
+            keys = [ec.generate_private_key(ec.SECP256R1()) for _ in range(2)]
+            kept = [encode(key.private_numbers().private_value.to_bytes(32, "big")) for key in keys]
             state.save(device=kept)
         self._signing, self._agreement = (
             ec.derive_private_key(int.from_bytes(decode(text, 32), "big"), ec.SECP256R1()) for text in kept)

@@ -1,4 +1,5 @@
-"""One HTTPS request over a connection of its own, to a server whose certificate is pinned. Follows no redirect."""
+"""One HTTPS request over a connection of its own, to a server whose certificate is pinned. Follows no
+redirect."""
 
 import base64
 import datetime
@@ -28,14 +29,15 @@ def pin(certificate: x509.Certificate) -> str:
 
 
 def check_certificate(der: bytes, setup: Setup, now: datetime.datetime) -> None:
-    """A certificate that signs itself is taken where its key is pinned, and its dates, name and signature are right
-    (docs/protocol.md, "Pins"). This client takes no other."""
+    """A certificate that signs itself is taken where its key is pinned, and its dates, name and signature
+    are right (docs/protocol.md, "Pins"). This client takes no other."""
     certificate = x509.load_der_x509_certificate(der)
     try:
         certificate.verify_directly_issued_by(certificate)
         names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except (InvalidSignature, ValueError, TypeError, x509.ExtensionNotFound) as error:
-        raise ClientError("untrusted-server", "the certificate does not sign itself, or has no name") from error
+        raise ClientError("untrusted-server",
+            "the certificate does not sign itself, or has no name") from error
     if pin(certificate) not in setup.pins:
         raise ClientError("untrusted-server", "the certificate's key is not pinned")
     if not certificate.not_valid_before_utc <= now <= certificate.not_valid_after_utc:

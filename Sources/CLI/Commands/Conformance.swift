@@ -4,7 +4,8 @@ import CountersignWire
 
 extension Command {
     static let conformance = Command(
-        words: ["conformance"], summary: "drive a port of the client through every exchange, and say what it does wrong",
+        words: ["conformance"],
+        summary: "drive a port of the client through every exchange, and say what it does wrong",
         positionals: [Positional(name: "COMMAND", presence: .remaining)],
         options: [
             .list("case", "NAME", "carry out this case"),
@@ -12,13 +13,14 @@ extension Command {
             .flag("list", "say which cases there are and what each wants, and carry out none"), .json,
         ],
         notes: """
-            Starts an authority and gateway on loopback, in a temporary folder, behind a front that loses, repeats, alters and forges
-            answers. For each case COMMAND is started anew, the driver of a port of the client: it reads one JSON object a line on
-            standard input and answers each with one on standard output (docs/conformance.md). What is judged is what the port
-            sends, and what it reports. Progress goes to standard error.
+            Starts an authority and gateway on loopback, in a temporary folder, behind a front that loses,
+            repeats, alters and forges answers. For each case COMMAND is started anew, the driver of a port of
+            the client: it reads one JSON object a line on standard input and answers each with one on standard
+            output (docs/conformance.md). What is judged is what the port sends, and what it reports. Progress
+            goes to standard error.
 
-            Exit status: 0 all cases held, 1 one failed, or could not be carried out. Parts that a port may leave out, and
-            says it has not, are counted as not implemented; they fail nothing.
+            Exit status: 0 all cases held, 1 one failed, or could not be carried out. Parts that a port may
+            leave out, and says it has not, are counted as not implemented; they fail nothing.
 
               countersign conformance -- python3 -m countersign_client.conformance
               countersign conformance --case lost-refresh-answer --json -- ./driver
@@ -37,7 +39,8 @@ extension Command {
         let report: ConformanceReport
         do throws(StageFault) {
             let conformance = Conformance(try Binary(), command: run.arguments.remaining, cases: cases)
-            let persistence: Conformance.Persistence = run.arguments.has("keep-going") ? .allCases : .untilFailure
+            let persistence: Conformance.Persistence =
+                run.arguments.has("keep-going") ? .allCases : .untilFailure
             report = try conformance.run(persistence) { run.console.note(ConformanceText.line($0, $1)) }
         } catch {
             throw Fault(.failed, "conformance: \(error)")
@@ -50,7 +53,8 @@ extension Command {
         let names = arguments.values("case").flatMap { $0.split(separator: ",").map(String.init) }
         let known = ConformanceCase.all.map(\.name)
         for name in names where !known.contains(name) {
-            throw Fault(.usage, "--case `\(name)`: no such case\(Nearest.hint(name, among: known)); --list has them")
+            throw Fault(
+                .usage, "--case `\(name)`: no such case\(Nearest.hint(name, among: known)); --list has them")
         }
         return names.isEmpty ? ConformanceCase.all : ConformanceCase.all.filter { names.contains($0.name) }
     }
@@ -78,7 +82,9 @@ enum ConformanceText {
     }
 
     static func sum(_ report: ConformanceReport) -> String {
-        var parts = ["\(report.passed) passed", "\(report.failed) failed", "\(report.notImplemented) not implemented"]
+        var parts = [
+            "\(report.passed) passed", "\(report.failed) failed", "\(report.notImplemented) not implemented",
+        ]
         if report.notStaged > 0 { parts.append("\(report.notStaged) could not be carried out") }
         if report.notRun > 0 { parts.append("\(report.notRun) not carried out, for one before them failed") }
         return parts.joined(separator: ", ")

@@ -5,14 +5,16 @@ extension ConformanceCase {
     static let calls: [ConformanceCase] = [
         ConformanceCase(
             "signed-get", section: "A signed request: message-signatures",
-            "A call is signed with the session's key, covers what must be covered, and was made within the window."
+            "A call is signed with the session's key, covers what must be covered, and was made within the "
+                + "window."
         ) { (trial) throws(CaseFailure) in
             let port = try trial.signedInPort()
             try trial.call(port)
             let signed = try signature(of: "GET", "/hello", trial)
             for name in ["@method", "@authority", "@path", "@query", "countersign-release"]
             where !signed.components.contains(name) {
-                throw CaseFailure("The signature covers `\(name)`.", observed: signed.components.joined(separator: " "))
+                throw CaseFailure(
+                    "The signature covers `\(name)`.", observed: signed.components.joined(separator: " "))
             }
             try trial.expect(
                 signed.keyID?.hasPrefix("s_") ?? false, "The `keyid` is the session's token.",
@@ -27,7 +29,8 @@ extension ConformanceCase {
             for target in ["/hello?x=1&y=%2F&x=2", "/a%20b/%C3%A4?q=a+b", "/hello?", "/hello?a=b?c=/d"] {
                 try trial.call(port, "GET", target)
                 let sent = trial.front.exchanges.last?.request.target ?? ""
-                try trial.expect(sent == target, "The target is sent as \(target).", observed: "it is sent as \(sent)")
+                try trial.expect(
+                    sent == target, "The target is sent as \(target).", observed: "it is sent as \(sent)")
             }
         },
         ConformanceCase(
@@ -37,10 +40,12 @@ extension ConformanceCase {
             let port = try trial.signedInPort()
             let body = Array(#"{"amount":5,"text":"\#u{E9}"}"#.utf8)
             let answer = try trial.call(
-                port, "POST", "/orders", ["body": .bytes(body), "fields": ["content-type": "application/json"]])
+                port, "POST", "/orders",
+                ["body": .bytes(body), "fields": ["content-type": "application/json"]])
             let signed = try signature(of: "POST", "/orders", trial)
             for name in ["content-digest", "content-type"] where !signed.components.contains(name) {
-                throw CaseFailure("The signature covers `\(name)`.", observed: signed.components.joined(separator: " "))
+                throw CaseFailure(
+                    "The signature covers `\(name)`.", observed: signed.components.joined(separator: " "))
             }
             let request = trial.requests("POST", "/orders").last
             try trial.expect(
@@ -52,7 +57,8 @@ extension ConformanceCase {
                 observed: "it reports \(answer.text("body").prefix(60))")
         },
         ConformanceCase(
-            "fresh-nonces", section: "Fresh, and once", "Each request has a nonce of its own, equal calls too."
+            "fresh-nonces", section: "Fresh, and once",
+            "Each request has a nonce of its own, equal calls too."
         ) { (trial) throws(CaseFailure) in
             let port = try trial.signedInPort()
             for _ in 0..<5 { try trial.call(port) }
@@ -89,7 +95,8 @@ extension ConformanceCase {
         },
         ConformanceCase(
             "idempotency-key", section: "Doing once",
-            "A call that is to be done once bears an idempotency key, is sent again under the same key where no answer came, and is signed anew."
+            "A call that is to be done once bears an idempotency key, is sent again under the same key "
+                + "where no answer came, and is signed anew."
         ) { (trial) throws(CaseFailure) in
             let port = try trial.signedInPort()
             trial.front.intercept("POST", path: "/orders") { (request, forward) throws(NetworkProblem) in
@@ -97,13 +104,16 @@ extension ConformanceCase {
                 return .cut
             }
             let order: JSONValue = [
-                "body": .bytes(Array(#"{"amount":5}"#.utf8)), "fields": ["content-type": "application/json"], "once": true,
+                "body": .bytes(Array(#"{"amount":5}"#.utf8)), "fields": ["content-type": "application/json"],
+                "once": true,
             ]
             let target = "/orders?of=\(trial.account)"
             try trial.call(port, "POST", target, order)
             let requests = trial.requests("POST", "/orders")
             let keys = requests.map { $0.fields["idempotency-key"] ?? "none" }
-            try trial.expect(requests.count == 2, "The call is sent twice.", observed: "it is sent \(requests.count) times")
+            try trial.expect(
+                requests.count == 2, "The call is sent twice.", observed: "it is sent \(requests.count) times"
+            )
             try trial.expect(
                 Set(keys).count == 1 && keys.first != "none", "Both have the same Idempotency-Key.",
                 observed: keys.joined(separator: ", "))
@@ -116,7 +126,8 @@ extension ConformanceCase {
             try trial.expect(count == 1, "The backend does it once.", observed: "it was asked \(count) times")
             try trial.call(port, "POST", target, order)
             let last = trial.requests("POST", "/orders").last?.fields["idempotency-key"] ?? "none"
-            try trial.expect(!keys.contains(last), "Another call has another key.", observed: "the same: \(last)")
+            try trial.expect(
+                !keys.contains(last), "Another call has another key.", observed: "the same: \(last)")
         },
         ConformanceCase(
             "redirect", section: "Signed answers",
@@ -142,22 +153,28 @@ extension ConformanceCase {
             let followed = elsewhere.exchanges + trial.front.exchanges.filter { $0.request.path == "/stolen" }
             try trial.expect(
                 followed.isEmpty, "No request goes where the redirect points.",
-                observed: followed.map { "\($0.request.method) \($0.request.target) to \($0.request.fields["host"] ?? "?")" }
-                    .joined(separator: ", "))
+                observed: followed.map {
+                    "\($0.request.method) \($0.request.target) to \($0.request.fields["host"] ?? "?")"
+                }
+                .joined(separator: ", "))
         },
         ConformanceCase(
-            "truncated-answer", section: "Answers", "An answer that ends before its length is not taken for a whole one."
+            "truncated-answer", section: "Answers",
+            "An answer that ends before its length is not taken for a whole one."
         ) { (trial) throws(CaseFailure) in
             let port = try trial.signedInPort()
             trial.front.intercept("GET", path: "/hello", times: 4) { (_, _) in
-                .bytes(Array("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 1000\r\n\r\nhalf of it".utf8))
+                let head = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 1000\r\n\r\n"
+                return .bytes(Array("\(head)half of it".utf8))
             }
             try trial.expectFailure(trial.tryCall(port), "The call fails.")
         },
     ]
 
     /// What the last request of that method and path says in its signature.
-    static func signature(of method: String, _ path: String, _ trial: Trial) throws(CaseFailure) -> SignedRequest {
+    static func signature(of method: String, _ path: String, _ trial: Trial) throws(CaseFailure)
+        -> SignedRequest
+    {
         guard let request = trial.requests(method, path).last else {
             throw CaseFailure("The port sends \(method) \(path).", observed: "it sends \(trial.sent)")
         }
@@ -170,7 +187,8 @@ extension ConformanceCase {
     static func expectFreshNonces(_ trial: Trial) throws(CaseFailure) {
         let nonces = trial.front.exchanges.map { SignedRequest($0.request)?.nonce ?? "none" }
         try trial.expect(
-            Set(nonces).count == nonces.count && !nonces.contains("none"), "Each request has a nonce of its own.",
+            Set(nonces).count == nonces.count && !nonces.contains("none"),
+            "Each request has a nonce of its own.",
             observed: nonces.joined(separator: ", "))
     }
 

@@ -9,14 +9,16 @@ extension ConformanceCase {
         ) { (trial) throws(CaseFailure) in try refuse(trial.certificates.stranger, trial) },
         ConformanceCase(
             "pinned-key-for-another-host", section: "Pins",
-            "A certificate that signs itself is refused where it is for another host, though its key is pinned."
+            "A certificate that signs itself is refused where it is for another host, though its key is "
+                + "pinned."
         ) { (trial) throws(CaseFailure) in try refuse(trial.certificates.otherHost, trial) },
         ConformanceCase(
             "pinned-key-expired", section: "Pins",
             "A certificate that signs itself is refused where its dates are past, though its key is pinned."
         ) { (trial) throws(CaseFailure) in try refuse(trial.certificates.expired, trial) },
         ConformanceCase(
-            "backup-pin", section: "Pins", "A server that changes to the key of the backup pin is called as before."
+            "backup-pin", section: "Pins",
+            "A server that changes to the key of the backup pin is called as before."
         ) { (trial) throws(CaseFailure) in
             let port = try trial.signedInPort()
             try trial.show(trial.certificates.backup)
@@ -46,7 +48,8 @@ extension ConformanceCase {
         }
         try trial.show(trial.certificates.current)
         try trial.expect(
-            trial.front.exchanges.isEmpty, "Nothing is sent to such a server.", observed: "the port sends \(trial.sent)")
+            trial.front.exchanges.isEmpty, "Nothing is sent to such a server.",
+            observed: "the port sends \(trial.sent)")
         try trial.expectFailure(reply, "The call fails.")
         try trial.expectState(port, "signed-in", "A server that is not trusted ends no session.")
         try trial.call(port)

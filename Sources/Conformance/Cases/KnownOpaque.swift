@@ -2,7 +2,8 @@ import CountersignOpaque
 import CountersignSeal
 import CountersignWire
 
-/// One registration and one login of OPAQUE, computed by the gateway's code from randomness that the port is told.
+/// One registration and one login of OPAQUE, computed by the gateway's code from randomness that the port is
+/// told.
 struct KnownOpaque {
     private let typed = Secret(random: 16)
     private let client = Array("alice".utf8)
@@ -88,7 +89,8 @@ struct KnownOpaque {
         let answer = try port.done(
             "known-login",
             [
-                "password": .bytes(typed.exposed), "blind": .bytes(try random.scalar(0)), "nonce": .bytes(random[1]),
+                "password": .bytes(typed.exposed), "blind": .bytes(try random.scalar(0)),
+                "nonce": .bytes(random[1]),
                 "seed": .bytes(random[2]), "ke2": .bytes(ke2.bytes), "client": .bytes(client),
                 "server": .bytes(self.server), "context": .bytes(context),
             ])

@@ -1,8 +1,8 @@
 import CountersignSeal
 import CountersignWire
 
-/// A request to sign, and what its signature base must say. Which further components are covered, and in which order, is the port's
-/// choice.
+/// A request to sign, and what its signature base must say. Which further components are covered, and in
+/// which order, is the port's choice.
 struct KnownSignature {
     let method: String
     let target: String
@@ -18,7 +18,8 @@ struct KnownSignature {
             method: "POST", target: "/orders", fields: [("content-type", "application/json")],
             body: Array(#"{"amount":5}"#.utf8)),
         KnownSignature(
-            method: "PUT", target: "/orders/1?draft", fields: [("content-type", "text/plain"), ("idempotency-key", "k-1")],
+            method: "PUT", target: "/orders/1?draft",
+            fields: [("content-type", "text/plain"), ("idempotency-key", "k-1")],
             body: [0, 255, 10, 13]),
     ]
 
@@ -31,9 +32,11 @@ struct KnownSignature {
         let answer = try port.done(
             "known-signature",
             [
-                "method": .string(method), "target": .string(target), "authority": .string(KnownSignature.authority),
+                "method": .string(method), "target": .string(target),
+                "authority": .string(KnownSignature.authority),
                 "fields": .object(members), "body": .bytes(body), "key_id": "s_AAAAAAAAAAAAAAAAAAAAAA.3",
-                "release": "r_known", "secret": .bytes(secret), "created": 1_763_719_200, "nonce": .string(nonce),
+                "release": "r_known", "secret": .bytes(secret), "created": 1_763_719_200,
+                "nonce": .string(nonce),
             ])
         let base = answer.text("base")
         try check(base, nonce: nonce)
@@ -61,7 +64,8 @@ struct KnownSignature {
         }
         let list = names.joined(separator: " ")
         guard last.hasPrefix("\"@signature-params\": (\(list))") else {
-            throw CaseFailure("\(what): the last line lists the components as they stand: (\(list)).", observed: last)
+            throw CaseFailure(
+                "\(what): the last line lists the components as they stand: (\(list)).", observed: last)
         }
         for part in ["created=1763719200", "nonce=\"\(nonce)\"", "keyid=\"s_AAAAAAAAAAAAAAAAAAAAAA.3\""] {
             if last.contains(";\(part)") { continue }

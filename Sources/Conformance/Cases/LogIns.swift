@@ -16,7 +16,8 @@ extension ConformanceCase {
             try trial.call(port)
         },
         ConformanceCase(
-            "wrong-password", section: "Login", "A wrong password is reported as `wrong-credentials`, and nobody is signed in."
+            "wrong-password", section: "Login",
+            "A wrong password is reported as `wrong-credentials`, and nobody is signed in."
         ) { (trial) throws(CaseFailure) in
             let port = try trial.port()
             try trial.signUp(port)
@@ -32,15 +33,18 @@ extension ConformanceCase {
         ) { (trial) throws(CaseFailure) in
             let port = try trial.port()
             try trial.expectFailure(
-                port.act("log-in", trial.credentials), code: "wrong-credentials", "A login of an unknown account fails.")
+                port.act("log-in", trial.credentials), code: "wrong-credentials",
+                "A login of an unknown account fails.")
         },
         ConformanceCase(
             "lost-login-answer", section: "Login",
-            "Where the answer to login/finish is lost, nobody is signed in, no finish is sent twice, and another login succeeds."
+            "Where the answer to login/finish is lost, nobody is signed in, no finish is sent twice, and "
+                + "another login succeeds."
         ) { (trial) throws(CaseFailure) in
             let port = try trial.port()
             try trial.signUp(port)
-            trial.front.intercept("POST", path: Trial.own("/login/finish")) { (request, forward) throws(NetworkProblem) in
+            trial.front.intercept("POST", path: Trial.own("/login/finish")) {
+                (request, forward) throws(NetworkProblem) in
                 _ = try forward(request)
                 return .cut
             }
@@ -57,12 +61,14 @@ extension ConformanceCase {
         },
         ConformanceCase(
             "second-device", section: "Slots",
-            "A login elsewhere that takes the slot ends the session here, which is reported as `session-ended` with the reason `replaced`."
+            "A login elsewhere that takes the slot ends the session here, which is reported as "
+                + "`session-ended` with the reason `replaced`."
         ) { (trial) throws(CaseFailure) in
             let first = try trial.signedInPort()
             let second = try trial.port()
             try trial.logIn(second)
-            try trial.expectFailure(trial.tryCall(first), code: "session-ended", "A call of the first device fails.")
+            try trial.expectFailure(
+                trial.tryCall(first), code: "session-ended", "A call of the first device fails.")
             try expectEnded(first, trial, reason: "replaced")
             try trial.call(second)
         },
@@ -78,19 +84,24 @@ extension ConformanceCase {
             try expectEnded(port, trial, reason: "revoked")
         },
         ConformanceCase(
-            "log-out", section: "Sessions", "A logout ends the session at the authority, and nothing is sent under it afterwards."
+            "log-out", section: "Sessions",
+            "A logout ends the session at the authority, and nothing is sent under it afterwards."
         ) { (trial) throws(CaseFailure) in
             let port = try trial.signedInPort()
             try port.done("log-out")
             try trial.expect(
-                trial.requests("POST", Trial.own("/logout")).count == 1, "One POST \(Trial.own("/logout")) is sent.",
+                trial.requests("POST", Trial.own("/logout")).count == 1,
+                "One POST \(Trial.own("/logout")) is sent.",
                 observed: "the port sends \(trial.sent)")
             try trial.expectState(port, "signed-out", "The session is over.")
             trial.front.forget()
             try trial.expectFailure(trial.tryCall(port), "A call after the logout fails.")
-            let under = trial.front.exchanges.filter { SignedRequest($0.request)?.keyID?.hasPrefix("s_") ?? false }
+            let under = trial.front.exchanges.filter {
+                SignedRequest($0.request)?.keyID?.hasPrefix("s_") ?? false
+            }
             try trial.expect(
-                under.isEmpty, "Nothing is sent under the session after its logout.", observed: "the port sends \(trial.sent)")
+                under.isEmpty, "Nothing is sent under the session after its logout.",
+                observed: "the port sends \(trial.sent)")
         },
     ]
 

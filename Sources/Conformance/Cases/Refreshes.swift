@@ -8,7 +8,8 @@ extension ConformanceCase {
 
     static let refreshes: [ConformanceCase] = [
         ConformanceCase(
-            "refresh", section: "Refresh", "A refresh leads to the next epoch, whose key signs the calls that follow."
+            "refresh", section: "Refresh",
+            "A refresh leads to the next epoch, whose key signs the calls that follow."
         ) { (trial) throws(CaseFailure) in
             let port = try trial.signedInPort()
             for epoch in 1...3 {
@@ -16,12 +17,14 @@ extension ConformanceCase {
                 try trial.call(port)
                 let keyID = try signature(of: "GET", "/hello", trial).keyID ?? ""
                 try trial.expect(
-                    keyID.hasSuffix(".\(epoch)"), "After refresh \(epoch) calls are signed under epoch \(epoch).",
+                    keyID.hasSuffix(".\(epoch)"),
+                    "After refresh \(epoch) calls are signed under epoch \(epoch).",
                     observed: "the keyid is \(keyID)")
             }
             let attempts = Set(trial.requests("POST", route).map { $0.bodyText("attempt") ?? "" })
             try trial.expect(
-                attempts.count == 3, "Each refresh is another attempt.", observed: "\(attempts.count) attempts for 3 refreshes")
+                attempts.count == 3, "Each refresh is another attempt.",
+                observed: "\(attempts.count) attempts for 3 refreshes")
         },
         ConformanceCase(
             "expired-token", section: "Refresh",
@@ -41,7 +44,8 @@ extension ConformanceCase {
         },
         ConformanceCase(
             "lost-refresh-answer", section: "Refresh",
-            "A refresh whose answer was lost is sent again: the same attempt, at another time. Another attempt is taken for theft."
+            "A refresh whose answer was lost is sent again: the same attempt, at another time. Another "
+                + "attempt is taken for theft."
         ) { (trial) throws(CaseFailure) in
             try loseOnce(trial) { (request, forward) throws(NetworkProblem) in
                 _ = try forward(request)
@@ -50,7 +54,8 @@ extension ConformanceCase {
         },
         ConformanceCase(
             "altered-refresh-answer", section: "Refresh",
-            "A refresh's answer with another ephemeral key, under the signature that it had, is not believed, and the session goes on."
+            "A refresh's answer with another ephemeral key, under the signature that it had, is not "
+                + "believed, and the session goes on."
         ) { (trial) throws(CaseFailure) in
             guard let point = try? AgreementKey().publicPoint.bytes else { throw .notStaged("no key") }
             try loseOnce(trial) { (request, forward) throws(NetworkProblem) in
@@ -59,7 +64,8 @@ extension ConformanceCase {
         },
         ConformanceCase(
             "doubled-refresh", section: "Refresh",
-            "A refresh that was doubled on its way, and so is refused as `replayed`, is sent again: the same attempt, at another time."
+            "A refresh that was doubled on its way, and so is refused as `replayed`, is sent again: the "
+                + "same attempt, at another time."
         ) { (trial) throws(CaseFailure) in
             try loseOnce(trial) { (request, forward) throws(NetworkProblem) in
                 _ = try forward(request)
@@ -68,10 +74,12 @@ extension ConformanceCase {
         },
         ConformanceCase(
             "refresh-after-restart", section: "Refresh",
-            "The attempt is kept before it is sent: a port that was ended before the answer came sends the same one when it runs again."
+            "The attempt is kept before it is sent: a port that was ended before the answer came sends the "
+                + "same one when it runs again."
         ) { (trial) throws(CaseFailure) in
             var port = try trial.signedInPort()
-            trial.front.intercept("POST", path: route, times: 20) { (request, forward) throws(NetworkProblem) in
+            trial.front.intercept("POST", path: route, times: 20) {
+                (request, forward) throws(NetworkProblem) in
                 _ = try forward(request)
                 return .cut
             }
@@ -109,14 +117,16 @@ extension ConformanceCase {
             try trial.expectFailure(port.act("refresh"), "The refresh fails.")
             let taken = trial.front.endlessBytes
             try trial.expect(
-                taken < 64 << 20, "The port reads less than 64 MiB of it.", observed: "it reads \(taken >> 20) MiB")
+                taken < 64 << 20, "The port reads less than 64 MiB of it.",
+                observed: "it reads \(taken >> 20) MiB")
             trial.front.beHonest()
             try port.done("refresh")
             try trial.call(port)
         },
     ]
 
-    /// The first refresh meets `treatment`; by the second, at the latest, the port is an epoch further, and was not taken for a thief.
+    /// The first refresh meets `treatment`; by the second, at the latest, the port is an epoch further, and
+    /// was not taken for a thief.
     private static func loseOnce(_ trial: Trial, _ treatment: @escaping Front.Treatment) throws(CaseFailure) {
         let port = try trial.signedInPort()
         trial.front.intercept("POST", path: route, treatment)
@@ -129,7 +139,8 @@ extension ConformanceCase {
         try expectOneAttempt(trial)
         try trial.call(port)
         let keyID = try signature(of: "GET", "/hello", trial).keyID ?? ""
-        try trial.expect(keyID.hasSuffix(".1"), "The call is signed under epoch 1.", observed: "the keyid is \(keyID)")
+        try trial.expect(
+            keyID.hasSuffix(".1"), "The call is signed under epoch 1.", observed: "the keyid is \(keyID)")
     }
 
     private static func expectOneAttempt(_ trial: Trial) throws(CaseFailure) {
@@ -140,7 +151,8 @@ extension ConformanceCase {
             observed: "\(attempts.count) attempts in \(requests.count) requests")
         let times = requests.map { $0.bodyNumber("time") ?? 0 }
         try trial.expect(
-            zip(times, times.dropFirst()).allSatisfy { $0 < $1 }, "Each copy has a later `time` than the one before.",
+            zip(times, times.dropFirst()).allSatisfy { $0 < $1 },
+            "Each copy has a later `time` than the one before.",
             observed: times.map { String($0) }.joined(separator: ", "))
     }
 }

@@ -7,7 +7,8 @@ import CountersignWire
 extension ConformanceCase {
     static let sessionEnds: [ConformanceCase] = [
         ConformanceCase(
-            "unsigned-session-end", section: "Signed answers", "An answer without a signature signs nobody out."
+            "unsigned-session-end", section: "Signed answers",
+            "An answer without a signature signs nobody out."
         ) { (trial) throws(CaseFailure) in
             try stay(trial) { (answer, _) in answer }
         },
@@ -20,10 +21,13 @@ extension ConformanceCase {
         },
         ConformanceCase(
             "session-end-under-the-release", section: "Signed answers",
-            "A session's end under the release's secret signs nobody out: the secret is in every copy of the app."
+            "A session's end under the release's secret signs nobody out: the secret is in every copy of "
+                + "the app."
         ) { (trial) throws(CaseFailure) in
             let release = trial.deployment.releases[.ordinary]
-            guard let secret = Base64.decode(release?.secret ?? "", .url), let keyID = KeyID(release?.keyID ?? "") else {
+            guard let secret = Base64.decode(release?.secret ?? "", .url),
+                let keyID = KeyID(release?.keyID ?? "")
+            else {
                 throw .notStaged("no release")
             }
             let key = Credentials(keyID: keyID, key: SigningKey(Secret(copying: secret.span)))
@@ -32,14 +36,16 @@ extension ConformanceCase {
         },
         ConformanceCase(
             "session-end-under-the-authority", section: "Sessions",
-            "A session's end is believed under the session's own key alone: under the authority's, the word may be about what somebody "
+            "A session's end is believed under the session's own key alone: under the authority's, the word "
+                + "may be about what somebody "
                 + "has changed on the way."
         ) { (trial) throws(CaseFailure) in
             let (key, now) = (try trial.answerKey(), trial.now)
             try stay(trial) { (answer, request) in Forgery.signed(answer, to: request, by: key, at: now) }
         },
         ConformanceCase(
-            "forged-update-required", section: "Retiring a version", "`update-required` without a signature is not acted on."
+            "forged-update-required", section: "Retiring a version",
+            "`update-required` without a signature is not acted on."
         ) { (trial) throws(CaseFailure) in
             let port = try trial.signedInPort()
             trial.front.intercept("GET", path: "/hello") { (_, _) in
@@ -54,24 +60,53 @@ extension ConformanceCase {
             "A version that is retired is reported as `update-required`, with the link."
         ) { (trial) throws(CaseFailure) in
             let port = try trial.signedInPort(of: .retired)
-            let keyID = trial.deployment.releases[.retired]?.keyID ?? ""
-            let link = "https://shop.example/app"
-            try trial.operate(["release", "retire", keyID, "--at", "now", "--update-url", link])
-            let reply: Port.Reply
-            do throws(CaseFailure) {
-                reply = try trial.tryCall(port)
-                try trial.expectFailure(reply, code: "update-required", "The call fails.")
+            try retired(trial) { () throws(CaseFailure) in
+                try trial.expectFailure(trial.tryCall(port), code: "update-required", "The call fails.")
                 try trial.expectState(port, "update-required", "The version is retired.")
-            } catch {
-                try trial.operate(["release", "retire", keyID, "--undo"])
-                throw error
+                let reported = try port.done("status").text("link")
+                try trial.expect(
+                    reported == updateLink, "`status` reports the link \(updateLink).",
+                    observed: "it reports `\(reported)`")
             }
-            let reported = try port.done("status").text("link")
-            try trial.operate(["release", "retire", keyID, "--undo"])
-            try trial.expect(reported == link, "`status` reports the link \(link).", observed: "it reports `\(reported)`")
+            try trial.call(port)
+        },
+        ConformanceCase(
+            "altered-answer-body", section: "Signed answers",
+            "An answer's body is compared with the digest that is signed: with another body, it is not "
+                + "believed."
+        ) { (trial) throws(CaseFailure) in
+            let port = try trial.signedInPort(of: .retired)
+            try retired(trial) { () throws(CaseFailure) in
+                trial.front.intercept("GET", path: "/hello") { (request, forward) throws(NetworkProblem) in
+                    var answer = try forward(request)
+                    // As long as the link, which is the only thing that is changed.
+                    answer.body = Array(answer.text.replacing("shop.example", with: "evil.example").utf8)
+                    return .answer(answer)
+                }
+                try trial.tryCall(port)
+                try trial.expectRulesUsed()
+                try trial.expectState(port, "signed-in", "The refusal has another link than the signed one.")
+            }
             try trial.call(port)
         },
     ]
+
+    private static let updateLink = "https://shop.example/app"
+
+    /// What is done while the version of the app for that is retired.
+    private static func retired(_ trial: Trial, _ body: () throws(CaseFailure) -> Void) throws(CaseFailure) {
+        let keyID = trial.deployment.releases[.retired]?.keyID ?? ""
+        try trial.operate(["release", "retire", keyID, "--at", "now", "--update-url", updateLink])
+        let result: CaseFailure?
+        do throws(CaseFailure) {
+            try body()
+            result = nil
+        } catch {
+            result = error
+        }
+        try trial.operate(["release", "retire", keyID, "--undo"])
+        if let result { throw result }
+    }
 
     /// The session goes on after a refusal that is forged so.
     private static func stay(
@@ -80,7 +115,8 @@ extension ConformanceCase {
         let port = try trial.signedInPort()
         let now = trial.now
         trial.front.intercept("GET", path: "/hello") { (request, _) in
-            let refusal = Forgery.refusal(401, "session-ended", [("reason", "revoked"), ("at", .integer(now))])
+            let refusal = Forgery.refusal(
+                401, "session-ended", [("reason", "revoked"), ("at", .integer(now))])
             return .answer(sign(refusal, request))
         }
         try trial.tryCall(port)

@@ -13,7 +13,8 @@ extension ConformanceCase {
             for route in ["/registration/start", "/registration/finish"] {
                 let requests = trial.requests("POST", Trial.own(route))
                 try trial.expect(
-                    !requests.isEmpty, "The port sends POST \(Trial.own(route)).", observed: "it sends \(trial.sent)")
+                    !requests.isEmpty, "The port sends POST \(Trial.own(route)).",
+                    observed: "it sends \(trial.sent)")
             }
         },
         ConformanceCase(
@@ -22,21 +23,27 @@ extension ConformanceCase {
             let port = try trial.port()
             try trial.signUp(port)
             try trial.expectFailure(
-                port.act("sign-up", trial.credentials), code: "name-taken", "A second sign-up under the name fails.")
+                port.act("sign-up", trial.credentials), code: "name-taken",
+                "A second sign-up under the name fails.")
         },
         ConformanceCase(
             "forged-registration-key", section: "Sign-up",
-            "A registration key that the authority has not signed is not used: who sent it would read the record."
+            "A registration key that the authority has not signed is not used: who sent it would read the "
+                + "record."
         ) { (trial) throws(CaseFailure) in
             let port = try trial.port()
-            trial.front.intercept("POST", path: Trial.own("/registration/start")) { (request, forward) throws(NetworkProblem) in
-                .answer(Forgery.altered(try forward(request), "registration_key", to: .bytes(SystemRandom().bytes(32))))
+            trial.front.intercept("POST", path: Trial.own("/registration/start")) {
+                (request, forward) throws(NetworkProblem) in
+                .answer(
+                    Forgery.altered(
+                        try forward(request), "registration_key", to: .bytes(SystemRandom().bytes(32))))
             }
             try trial.expectFailure(port.act("sign-up", trial.credentials), "The sign-up fails.")
             try trial.expectRulesUsed()
             let count = trial.requests("POST", Trial.own("/registration/finish")).count
             try trial.expect(
-                count == 0, "No registration/finish follows the altered answer.", observed: "\(count) were sent")
+                count == 0, "No registration/finish follows the altered answer.",
+                observed: "\(count) were sent")
         },
         ConformanceCase(
             "unsigned-answer", section: "Signed answers",
@@ -46,7 +53,8 @@ extension ConformanceCase {
         },
         ConformanceCase(
             "unbound-answer", section: "Signed answers",
-            "An answer whose signature covers nothing of the request is not believed, though the authority's key made it."
+            "An answer whose signature covers nothing of the request is not believed, though the "
+                + "authority's key made it."
         ) { (trial) throws(CaseFailure) in
             let (key, now) = (try trial.answerKey(), trial.now)
             try refuse(trial) { (answer, _) in
@@ -69,7 +77,9 @@ extension ConformanceCase {
             let port = try trial.port()
             try trial.signUp(port)
             try trial.logIn(port)
-            try trial.call(port, "POST", "/hello", ["body": .bytes(Array("{}".utf8)), "fields": ["content-type": "application/json"]])
+            try trial.call(
+                port, "POST", "/hello",
+                ["body": .bytes(Array("{}".utf8)), "fields": ["content-type": "application/json"]])
             try port.done("refresh")
             try port.done("log-out")
             let secret = trial.deployment.releases[.ordinary]?.secret ?? ""
@@ -82,7 +92,10 @@ extension ConformanceCase {
                     guard let found = texts.first(where: { sent.contains($0.lowercased()) }) else { continue }
                     throw CaseFailure(
                         "No request has \(what), in clear, encoded or hashed.",
-                        observed: "\(exchange.request.method) \(exchange.request.path) has \(what) as \(found.prefix(12))…")
+                        observed:
+                            "\(exchange.request.method) \(exchange.request.path) has \(what) as "
+                            + "\(found.prefix(12))…"
+                    )
                 }
             }
         },
@@ -93,12 +106,14 @@ extension ConformanceCase {
         _ trial: Trial, _ change: @escaping @Sendable (RawResponse, RawRequest) -> RawResponse
     ) throws(CaseFailure) {
         let port = try trial.port()
-        trial.front.intercept("POST", path: Trial.own("/registration/finish"), times: 4) { (request, forward) throws(NetworkProblem) in
+        trial.front.intercept("POST", path: Trial.own("/registration/finish"), times: 4) {
+            (request, forward) throws(NetworkProblem) in
             .answer(change(try forward(request), request))
         }
         let reply = try port.act("sign-up", trial.credentials)
         try trial.expect(
-            !trial.requests("POST", Trial.own("/registration/finish")).isEmpty, "The port sends registration/finish.",
+            !trial.requests("POST", Trial.own("/registration/finish")).isEmpty,
+            "The port sends registration/finish.",
             observed: "it sends \(trial.sent)")
         try trial.expectFailure(reply, "The sign-up is not reported as done.")
     }
@@ -112,7 +127,10 @@ extension ConformanceCase {
             + [secret, hash].flatMap { bytes in
                 let base64 = Base64.encode(bytes.span, .standard)
                 // Without what depends on the bytes that follow.
-                return [Base64.encode(bytes.span, .url), String(base64.filter { $0 != "=" }.dropLast()), hex(bytes)]
+                return [
+                    Base64.encode(bytes.span, .url), String(base64.filter { $0 != "=" }.dropLast()),
+                    hex(bytes),
+                ]
             }
     }
 

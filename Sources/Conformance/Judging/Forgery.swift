@@ -7,7 +7,9 @@ import CountersignWire
 enum Forgery {
     /// Credentials of the name `authority`, from an Ed25519 seed of 32 bytes.
     static func ed25519(_ seed: Secret) throws(Fault) -> Credentials {
-        guard let keyID = KeyID(MessageSignatures.authorityKeyID), let key = try? PrivateKey(ed25519Seed: seed) else {
+        guard let keyID = KeyID(MessageSignatures.authorityKeyID),
+            let key = try? PrivateKey(ed25519Seed: seed)
+        else {
             throw Fault(.failed, "answer key: not an Ed25519 seed")
         }
         return Credentials(keyID: keyID, key: SigningKey(key))
@@ -44,7 +46,8 @@ enum Forgery {
     /// `answer` with a signature by `signer` that covers its status and body alone.
     static func signedUnbound(_ answer: RawResponse, by signer: Credentials, at time: Int64) -> RawResponse {
         adding(
-            try? MessageSignatures().sign(status: answer.status, body: answer.body, as: signer, at: time), to: answer)
+            try? MessageSignatures().sign(status: answer.status, body: answer.body, as: signer, at: time),
+            to: answer)
     }
 
     /// `answer` without what signs it.
@@ -82,7 +85,8 @@ enum Forgery {
 
     private static func parsed(_ request: RawRequest) -> Request {
         var draft = Draft(
-            method: request.method, target: Array(request.target.utf8), authority: request.fields["host"] ?? "")
+            method: request.method, target: Array(request.target.utf8),
+            authority: request.fields["host"] ?? "")
         for line in request.fields.lines where line.name.lowercased() != "host" {
             draft.fields.append(Draft.Field(line.name, line.value))
         }

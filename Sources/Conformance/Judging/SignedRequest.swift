@@ -46,11 +46,14 @@ extension RawRequest {
 extension RawResponse {
     /// Why the gateway refused a request, with the cause that it knows: the apps' policy says `debug`.
     var refusal: String? {
-        guard status >= 400, let root = (try? JSONReader.read(body))?.root, let code = root["code"]?.string else {
+        guard status >= 400, let root = (try? JSONReader.read(body))?.root, let code = root["code"]?.string
+        else {
             return nil
         }
         let cause = root["explain"]?["cause"]
-        let said = [root["detail"]?.string, cause?["sentence"]?.string, cause?["remedy"]?.string].compactMap { $0 }
+        let said = [root["detail"]?.string, cause?["sentence"]?.string, cause?["remedy"]?.string].compactMap {
+            $0
+        }
         return ([code] + said).joined(separator: ": ")
     }
 }

@@ -11,7 +11,9 @@ struct PortAnswer {
     func text(_ name: String) -> String { members[name]?.string ?? "" }
 
     /// A member that is a whole number.
-    func number(_ name: String) -> Int? { members[name].flatMap { document.integer($0, in: 0...Int(Int32.max)) } }
+    func number(_ name: String) -> Int? {
+        members[name].flatMap { document.integer($0, in: 0...Int(Int32.max)) }
+    }
 
     /// For people.
     var shown: String { document.text(of: members) }
@@ -61,7 +63,9 @@ final class Port {
 
     /// Asks for an action. `members` is an object.
     func act(_ action: String, _ members: JSONValue = [:]) throws(CaseFailure) -> Reply {
-        guard case .object(let list) = members else { throw .notStaged("\(action): members that are no object") }
+        guard case .object(let list) = members else {
+            throw .notStaged("\(action): members that are no object")
+        }
         let line = JSONValue.object([(name: "do", value: .string(action))] + list).text
         guard let said = process.exchange(line, within: Port.patience) else {
             throw CaseFailure(
@@ -73,7 +77,8 @@ final class Port {
             document = try JSONReader.read(Array(said.utf8))
         } catch {
             throw CaseFailure(
-                "The driver answers `\(action)` with a JSON object on one line.", observed: String(said.prefix(200)))
+                "The driver answers `\(action)` with a JSON object on one line.",
+                observed: String(said.prefix(200)))
         }
         if let error = document.root["error"] {
             return .failed(code: error["code"]?.string ?? "", detail: error["detail"]?.string ?? "")

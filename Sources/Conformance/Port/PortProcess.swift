@@ -1,8 +1,9 @@
 import CountersignLab
 import Glibc
 
-/// A port's driver as a process: one JSON text a line on its standard input, one answer a line on its standard output. Its standard
-/// error goes to a file. It has a process group of its own, which is ended with it.
+/// A port's driver as a process: one JSON text a line on its standard input, one answer a line on its
+/// standard output. Its standard error goes to a file. It has a process group of its own, which is ended with
+/// it.
 final class PortProcess {
     private let id: pid_t
     private let stream: Int32
@@ -16,7 +17,8 @@ final class PortProcess {
     /// Starts `words[0]`, looked up in `PATH`, with the rest as arguments.
     init(_ words: [String], errors: String) throws(StageFault) {
         var ends: [Int32] = [0, 0]
-        guard socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0, &ends) == 0 else {
+        guard socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0, &ends) == 0
+        else {
             throw StageFault("no pipe: error \(errno)")
         }
         signal(SIGPIPE, SIG_IGN)
@@ -52,7 +54,8 @@ final class PortProcess {
             hasEnded = true
             throw StageFault("\(words.first ?? ""): cannot be started: \(String(cString: strerror(status)))")
         }
-        Interruption.willRun(id)
+        // The whole group, as kill(2) has it.
+        Interruption.willRun(-id)
     }
 
     deinit { end() }
@@ -64,7 +67,7 @@ final class PortProcess {
         kill(-id, SIGKILL)
         var status: Int32 = 0
         waitpid(id, &status, 0)
-        Interruption.didEnd(id)
+        Interruption.didEnd(-id)
         close(stream)
     }
 

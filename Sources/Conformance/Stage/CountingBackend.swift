@@ -21,7 +21,8 @@ final class CountingBackend: Sendable {
                 return counts[request.target] ?? 0
             }
             return RawResponse(json: [
-                "method": .string(request.method), "target": .string(request.target), "count": .integer(Int64(count)),
+                "method": .string(request.method), "target": .string(request.target),
+                "count": .integer(Int64(count)),
                 "account": .optional(request.fields["countersign-account"]),
                 "body": .string(Base64.encode(request.body.span, .url)),
             ])

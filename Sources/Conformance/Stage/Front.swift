@@ -3,8 +3,8 @@ import CountersignTestKit
 import Glibc
 import Synchronization
 
-/// The TLS server that a port of the client calls. It passes requests on to the gateway, records them, and follows the rules of a
-/// case about what becomes of an answer.
+/// The TLS server that a port of the client calls. It passes requests on to the gateway, records them, and
+/// follows the rules of a case about what becomes of an answer.
 final class Front: Sendable {
     /// How a request is passed on, the same or another one: the gateway's answer.
     typealias Forward = (RawRequest) throws(NetworkProblem) -> RawResponse
@@ -128,15 +128,20 @@ extension Front {
         let side = shared.state.withLock { $0.side }
         guard let link = try? Link.accept(descriptor, as: side) else { return }
         var reader = MessageReader(link)
-        while let read = try? reader.request(onContinue: { link.write(Array("HTTP/1.1 100 Continue\r\n\r\n".utf8)) }) {
-            guard answer(read, on: link, shared), read.message.fields["connection"]?.lowercased() != "close" else {
+        while let read = try? reader.request(onContinue: {
+            link.write(Array("HTTP/1.1 100 Continue\r\n\r\n".utf8))
+        }) {
+            guard answer(read, on: link, shared), read.message.fields["connection"]?.lowercased() != "close"
+            else {
                 return
             }
         }
     }
 
     /// False where the connection ends behind it.
-    private static func answer(_ read: MessageReader.Read<RawRequest>, on link: Link, _ shared: Shared) -> Bool {
+    private static func answer(_ read: MessageReader.Read<RawRequest>, on link: Link, _ shared: Shared)
+        -> Bool
+    {
         let request = read.message
         let number = shared.state.withLock { state in
             state.exchanges.append(Exchange(request: request, answer: nil, time: Int64(time(nil))))

@@ -5,7 +5,8 @@ import CountersignSchemes
 import CountersignSeal
 import CountersignWire
 
-/// The authority and gateway as a process of its own, on a data folder of its own, with a backend that counts requests.
+/// The authority and gateway as a process of its own, on a data folder of its own, with a backend that counts
+/// requests.
 final class TestDeployment: Sendable {
     /// Apps that differ in what cases need.
     enum App: String, Sendable, CaseIterable {
@@ -45,7 +46,8 @@ final class TestDeployment: Sendable {
         let errors = "\(folder)/gateway.log"
         process = try binary.start(
             [
-                "serve", "--data", data, "--listen", "127.0.0.1:\(port)", "--admin", "off", "--workers", "1", "--tls",
+                "serve", "--data", data, "--listen", "127.0.0.1:\(port)", "--admin", "off", "--workers", "1",
+                "--tls",
                 "off", "--authority", authority, "--upstream", "http://127.0.0.1:\(backend.port)", "--log",
                 "\(folder)/events.jsonl",
                 // All ports call from one address.
@@ -76,7 +78,8 @@ final class TestDeployment: Sendable {
     /// Runs a command as the deployment's operator.
     func operate(_ words: [String]) throws(StageFault) { try binary.runBlocking(words, data: data) }
 
-    /// The key that signs the authority's answers: for answers that are rightly signed and must not be believed all the same.
+    /// The key that signs the authority's answers: for answers that are rightly signed and must not be
+    /// believed all the same.
     func answerKey() throws(StageFault) -> Credentials {
         do throws(Fault) {
             let folder = try DataFolder(data, absence: .isAFault)
