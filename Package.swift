@@ -210,6 +210,10 @@ let package = Package(
         .executableTarget(
             name: "legacy-driver", dependencies: ["Countersign", "CountersignWire"], path: "Tests/LegacyDriver",
             swiftSettings: settings),
+        // The SDK as a port under `countersign conformance`, for Tests/Interop; never shipped.
+        .executableTarget(
+            name: "conformance-driver", dependencies: ["Countersign", "CountersignSeal", "CountersignWire"],
+            path: "Tests/ConformanceDriver", swiftSettings: settings),
         // One request over the transport, for Tests/Interop; never shipped.
         .executableTarget(
             name: "transport-driver", dependencies: ["CountersignTransport", "CountersignTrust", "CountersignWire"],

@@ -68,7 +68,6 @@ extension ConformanceCase {
                     reported == updateLink, "`status` reports the link \(updateLink).",
                     observed: "it reports `\(reported)`")
             }
-            try trial.call(port)
         },
         ConformanceCase(
             "altered-answer-body", section: "Signed answers",

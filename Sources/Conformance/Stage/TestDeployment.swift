@@ -11,7 +11,7 @@ final class TestDeployment: Sendable {
     /// Apps that differ in what cases need.
     enum App: String, Sendable, CaseIterable {
         case ordinary = "conformance"
-        /// Tokens live for two seconds.
+        /// Tokens live for four seconds: for ports that refresh only when one has run out.
         case shortLived = "conformance-short"
         /// Its version is retired by a case.
         case retired = "conformance-retired"
@@ -64,7 +64,7 @@ final class TestDeployment: Sendable {
         let name = app.rawValue
         try binary.runBlocking(["app", "add", name, "--slots", "single"], data: data)
         var policy = ["app", "policy", name, "--set", "registration=open", "--set", "debug=on"]
-        if app == .shortLived { policy += ["--set", "token-lifetime=2s"] }
+        if app == .shortLived { policy += ["--set", "token-lifetime=4s"] }
         try binary.runBlocking(policy, data: data)
         try binary.runBlocking(["route", "set", name, "/device", "--require", "device"], data: data)
         let printed = try binary.runBlocking(
