@@ -221,6 +221,13 @@ def conform(port: pathlib.Path, *options: str, timeout: float = 300) -> tuple[in
     return done.returncode, json.loads(done.stdout), done.stderr
 
 
+def test_nothing_is_left_behind(tmp_path: pathlib.Path):
+    done = run("conformance", "--case", "log-in", "--", *DRIVER,
+               environment={"PYTHONPATH": str(PORT), "TMPDIR": str(tmp_path)})
+    assert done.returncode == 0, done.err
+    assert list(tmp_path.iterdir()) == []
+
+
 def outcomes(report: dict) -> dict[str, str]:
     return {case["name"]: case["outcome"] for case in report["cases"]}
 
