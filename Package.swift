@@ -117,12 +117,20 @@ let package = Package(
                 "CountersignTransport", "CountersignTrust", "CountersignVault",
                 "CountersignWire", "CCrypto", "CSQLite",
             ], breakable),
+        // Drives a port of the client, and judges it: the real gateway behind a front that loses and alters answers.
+        module(
+            "Conformance",
+            [
+                "CountersignAuthority", "CountersignHandshake", "CountersignLab", "CountersignOpaque",
+                "CountersignSQLite", "CountersignSchemes", "CountersignSeal", "CountersignTestKit",
+                "CountersignTrust", "CountersignWire",
+            ]),
         // A target of another name than the binary's: where file names have no case, `countersign` is the SDK's.
         .executableTarget(
             name: "CountersignCLI",
             dependencies: [
-                "Countersign", "CountersignServer", "CountersignAuthority", "CountersignClient", "CountersignGate",
-                "CountersignHandshake", "CountersignLab",
+                "Countersign", "CountersignServer", "CountersignAuthority", "CountersignClient",
+                "CountersignConformance", "CountersignGate", "CountersignHandshake", "CountersignLab",
                 "CountersignOpaque", "CountersignSchemes", "CountersignSeal", "CountersignSQLite", "CountersignHTTP",
                 "CountersignTransport", "CountersignTrust", "CountersignVault", "CountersignWire",
             ],
@@ -174,6 +182,9 @@ let package = Package(
                 "Countersign", "CountersignOpaque", "CountersignTestKit", "CountersignSchemes", "CountersignSeal",
                 "CountersignTransport", "CountersignTrust", "CountersignVault", "CountersignWire", "CCrypto", "CSQLite",
             ]),
+        tests(
+            "Conformance",
+            ["CountersignLab", "CountersignSchemes", "CountersignSeal", "CountersignWire"]),
         // Speaks OPAQUE with other people's libraries in Tests/Interop; never shipped.
         .executableTarget(
             name: "opaque-peer", dependencies: ["CountersignOpaque", "CountersignSeal", "CountersignWire"],
@@ -210,6 +221,10 @@ let package = Package(
         .testTarget(
             name: "NotesTests", dependencies: ["notes", "Countersign", "CountersignTestKit"],
             path: "Tests/NotesTests", swiftSettings: settings),
+        // The SDK as a port under `countersign conformance`, for Tests/Interop; never shipped.
+        .executableTarget(
+            name: "conformance-driver", dependencies: ["Countersign", "CountersignSeal", "CountersignWire"],
+            path: "Tests/ConformanceDriver", swiftSettings: settings),
         // One request over the transport, for Tests/Interop; never shipped.
         .executableTarget(
             name: "transport-driver", dependencies: ["CountersignTransport", "CountersignTrust", "CountersignWire"],

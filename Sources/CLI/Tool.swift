@@ -23,7 +23,7 @@ enum Tool {
         .pinsKeygen, .pinsSign,
         .pinsShow, .pinsPublish, .profileAdd, .signUp, .logIn,
         .logOut, .status, .sessions, .password, .request, .sign,
-        .verify, .explain, .selfTest, .benchStore, .benchReplay, .benchLogin, .bench, .lab, .version,
+        .verify, .explain, .selfTest, .conformance, .benchStore, .benchReplay, .benchLogin, .bench, .lab, .version,
     ]
 
     static func run(_ arguments: [String], console: Console = Console(), environment: Environment = .process)
