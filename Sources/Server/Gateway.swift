@@ -126,9 +126,9 @@ final class Gateway: Handler, @unchecked Sendable {
         event.caller = caller
         try Gateway.checkForwardable(request, caller)
         // Of a body that streams, the last piece decides.
-        if request.isBodyWhole { tally.accept(caller.release, under: caller.edition) }
+        if request.isBodyWhole { countAccepted(caller) }
         try await passOn(exchange, request, from: caller, judgement, event.id)
-        if !request.isBodyWhole { tally.accept(caller.release, under: caller.edition) }
+        if !request.isBodyWhole { countAccepted(caller) }
     }
 
     static func tooLargeForEcho(_ limits: Limits) -> Refusal {
@@ -247,6 +247,9 @@ final class Gateway: Handler, @unchecked Sendable {
     private func passOn(
         _ exchange: any Exchange, _ request: Request, from caller: Caller, _ judgement: Judgement, _ event: EventID
     ) async throws(Refusal) {
+        if let ticket = caller.withheld?.ticket {
+            return try await passUpload(by: ticket, exchange, request, from: caller, judgement, event)
+        }
         #if SABOTAGE
             if Sabotage.isOn(.onceForgotten) {
                 return try await send(exchange, request, from: caller, judgement, event, nil)
@@ -368,7 +371,15 @@ final class Gateway: Handler, @unchecked Sendable {
         guard let caller, refusal.code != .bodyMismatch, refusal.code != .malformed else {
             return tally.refuse(refusal.code, named: named)
         }
-        if !request.isBodyWhole { tally.accept(caller.release, under: caller.edition) }
+        if !request.isBodyWhole { countAccepted(caller) }
+    }
+
+    private func countAccepted(_ caller: Caller) {
+        if caller.withheld?.ticket == nil {
+            tally.accept(caller.release, under: caller.edition)
+        } else {
+            tally.acceptTicket(of: caller.release)
+        }
     }
 
     private func record(_ event: RequestEvent, _ exchange: any Exchange) {
