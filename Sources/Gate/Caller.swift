@@ -55,6 +55,6 @@ package struct Caller: Sendable {
         coveredFields = proof.coveredFields
         created = nil
         body = proof.body
-        withheld = WithheldToken(fields: 0, ticket: proof.ticket)
+        withheld = proof.withheld
     }
 }

@@ -126,9 +126,12 @@ final class Gateway: Handler, @unchecked Sendable {
         event.caller = caller
         try Gateway.checkForwardable(request, caller)
         // Of a body that streams, the last piece decides.
-        if request.isBodyWhole { countAccepted(caller) }
+        if let ticket = caller.withheld?.ticket {
+            return try await passUpload(by: ticket, exchange, request, from: caller, judgement, event.id)
+        }
+        if request.isBodyWhole { tally.accept(caller.release, under: caller.edition) }
         try await passOn(exchange, request, from: caller, judgement, event.id)
-        if !request.isBodyWhole { countAccepted(caller) }
+        if !request.isBodyWhole { tally.accept(caller.release, under: caller.edition) }
     }
 
     static func tooLargeForEcho(_ limits: Limits) -> Refusal {
@@ -247,9 +250,6 @@ final class Gateway: Handler, @unchecked Sendable {
     private func passOn(
         _ exchange: any Exchange, _ request: Request, from caller: Caller, _ judgement: Judgement, _ event: EventID
     ) async throws(Refusal) {
-        if let ticket = caller.withheld?.ticket {
-            return try await passUpload(by: ticket, exchange, request, from: caller, judgement, event)
-        }
         #if SABOTAGE
             if Sabotage.isOn(.onceForgotten) {
                 return try await send(exchange, request, from: caller, judgement, event, nil)
@@ -366,15 +366,11 @@ final class Gateway: Handler, @unchecked Sendable {
     }
 
     /// The meter tells what we said. Whom we let in stays counted as that when the backend fails; once the signature
-    /// held, only a streamed body's digest and a `Connection` field can still say otherwise.
+    /// held, only a streamed body's digest, a `Connection` field and an upload ticket's claim can still say otherwise.
     private func count(_ refusal: Refusal, _ caller: Caller?, named: ReleaseKey?, _ request: Request) {
-        guard let caller, refusal.code != .bodyMismatch, refusal.code != .malformed else {
-            return tally.refuse(refusal.code, named: named)
-        }
-        if !request.isBodyWhole { countAccepted(caller) }
-    }
-
-    private func countAccepted(_ caller: Caller) {
+        let isLate = [.bodyMismatch, .malformed, .replayed, .badTicket].contains(refusal.code)
+        guard let caller, !isLate else { return tally.refuse(refusal.code, named: named) }
+        guard !request.isBodyWhole else { return }
         if caller.withheld?.ticket == nil {
             tally.accept(caller.release, under: caller.edition)
         } else {

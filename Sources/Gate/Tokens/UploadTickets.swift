@@ -7,20 +7,21 @@ import CountersignWire
 package struct UploadTicketProof: ~Copyable, Sendable {
     let release: ReleaseKey
     let session: Session
-    let ticket: UploadTicket
+    /// With the ticket. Held by reference, so that judgements of other requests carry no room for it.
+    let withheld: WithheldToken
     /// The fields that the ticket names.
     let coveredFields: FieldSet
-    let body: BodyExpectation
+    var body: BodyExpectation {
+        .digests(sha256: withheld.ticket.flatMap { ShortBytes($0.upload.sha256.span) } ?? ShortBytes(), sha512: nil)
+    }
 
     fileprivate init(
-        _ ticket: UploadTicket, of session: Session, _ release: ReleaseKey, covering fields: FieldSet,
-        _ body: BodyExpectation
+        _ ticket: UploadTicket, of session: Session, _ release: ReleaseKey, covering fields: FieldSet
     ) {
-        self.ticket = ticket
         self.session = session
         self.release = release
+        withheld = WithheldToken(fields: 0, ticket: ticket)
         coveredFields = fields
-        self.body = body
     }
 }
 
@@ -77,9 +78,7 @@ struct UploadTickets: Sendable {
             throw Refusal(.deviceUnsigned, "an upload ticket is not the device's signature")
         }
         guard request.bodyState != .awaited else { return nil }
-        return UploadTicketProof(
-            ticket, of: session, release, covering: ticket.covered(in: request),
-            .digests(sha256: ShortBytes(ticket.upload.sha256.span), sha512: nil))
+        return UploadTicketProof(ticket, of: session, release, covering: ticket.covered(in: request))
     }
 
     nonisolated(nonsending) private func find(

@@ -10,6 +10,7 @@ extension Gateway {
         _ judgement: Judgement, _ event: EventID
     ) async throws(Refusal) {
         let attempt = try await once.claim(ticket, at: clock.now)
+        if request.isBodyWhole { tally.acceptTicket(of: caller.release) }
         let progress = UploadProgress()
         let result: Result<Void, Refusal>
         do throws(Refusal) {
@@ -19,6 +20,8 @@ extension Gateway {
         }
         if !progress.isReached { await once.abandon(ticket, attempt: attempt) }
         try result.get()
+        // Of a body that streams, the last piece decides.
+        if !request.isBodyWhole { tally.acceptTicket(of: caller.release) }
     }
 }
 
