@@ -1,10 +1,12 @@
 """Upload tickets: a session gets the right to send one upload later and without a signature. A ticket lets exactly that
 upload in, once, before it runs out and while its session lives; the backend never sees it, and no log has it."""
 
+import base64
 import hashlib
 import json
 import secrets
 import socket
+import subprocess
 import threading
 import time
 
@@ -12,7 +14,8 @@ import pytest
 
 import bearer
 from backend import Backend, ok
-from gateway import Gateway
+from gateway import Gateway, run
+from person import Person
 from ports import free_port
 from signing import digest
 from wire import Answer, Closed
@@ -367,3 +370,80 @@ def test_made_up_tickets_count_as_failed_verifications(tmp_path):
                     refused += 1
         assert refused >= 2000, "some mistakes are nobody's attack"
         assert shop.code(good) == "accepted"
+
+
+def test_the_meter_counts_uploads_and_the_losers_of_a_race(tmp_path):
+    with Shop(tmp_path) as shop:
+        ticket, large = shop.ticket(), shop.ticket("PUT", "/large", LARGE)
+        threads = [threading.Thread(target=shop.sends, args=(ticket,)) for _ in range(5)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(20)
+        assert shop.code(large, target="/large", body=LARGE) == "accepted"
+        assert shop.code(shop.ticket(), body=BODY[::-1]) == "body-mismatch"
+        # The login and three requests for tickets were signed by the release.
+        expected = {"accepted": 6, "accepted_by_ticket": 2, "refused_by_code": {"replayed": 4, "body-mismatch": 1}}
+        deadline, seen = time.monotonic() + 8, {}
+        while seen != expected and time.monotonic() < deadline:
+            line = json.loads(shop.gateway.admin("meter", "demo", "--json").out)["releases"][0]
+            seen = {name: line[name] for name in expected}
+            time.sleep(0.1)
+        assert seen == expected
+
+
+def test_decide_sees_no_body_and_so_takes_no_ticket(tmp_path):
+    with Gateway(tmp_path, "--tls", "off", "--decide", "nginx", "--trusted-proxies", "127.0.0.1") as gateway:
+        gateway.add_app("demo", upload_tickets="4")
+        secret = (gateway.data / "decide-secret").read_text().strip()
+        asked = (f"GET {bearer.PREFIX}/decide HTTP/1.1\r\nHost: x\r\nCountersign-Decide: {secret}\r\n"
+                 f"X-Original-Method: PUT\r\nX-Original-URI: {PATH}\r\nX-Original-Host: 127.0.0.1:{gateway.port}\r\n"
+                 f"Countersign-Ticket: u_{'A' * 43}\r\n\r\n").encode()
+        answer = gateway.send(asked)
+        assert (answer.status, answer.get("countersign-refusal")) == (403, "decide-needs-body")
+
+
+def test_the_assertion_names_the_ticket_and_the_body(tmp_path):
+    with Shop(tmp_path) as shop:
+        shop.gateway.admin("app", "policy", "demo", "--set", "assertion=on")
+        for path, body in ((PATH, BODY), ("/large", LARGE)):
+            assert shop.code(shop.ticket("PUT", path, body), target=path, body=body) == "accepted"
+            part = shop.backend.seen[-1].get("countersign-assertion").split(".")[1]
+            claims = json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
+            named = base64.urlsafe_b64encode(hashlib.sha256(body).digest()).rstrip(b"=").decode()
+            assert (claims["scheme"], claims["htu"], claims["body_sha256"]) == ("upload-ticket", path, named)
+
+
+def test_explain_says_that_only_the_server_can_judge_a_ticket():
+    request = f"PUT {PATH} HTTP/1.1\nHost: a\nCountersign-Ticket: u_{'A' * 43}\n\n"
+    done = run("explain", "--scheme", "message-signatures", "--key-id", "r_1", "--secret", "text:x", stdin=request)
+    assert done.returncode == 1 and "bears an upload ticket, which only the server that issued it can judge" in done.out
+    assert "AAAA" not in done.out
+
+
+def test_the_command_line_gets_one_and_curl_uploads_by_it(tmp_path):
+    """Over the SDK, with a session of a device whose token has run out by then."""
+    with Backend() as backend, Gateway(tmp_path / "server", "--upstream", backend.url) as gateway:
+        gateway.add_app("demo", registration="open", upload_tickets="4", token_lifetime="2s")
+        alice = Person(gateway, tmp_path / "alice").signs_up().logs_in()
+        picture = tmp_path / "a picture's.jpg"
+        picture.write_bytes(LARGE)
+        done = alice.run("upload-ticket", "--file", picture, "--content-type", "image/jpeg", "--expires", "30m",
+                         "/pictures/1?kind=cat&of=alice%27s")
+        assert done.returncode == 0, done.err
+        time.sleep(2.5)
+        sent = [subprocess.run(["sh", "-c", done.out], capture_output=True, timeout=60, check=False) for _ in range(2)]
+        assert sent[0].returncode == 0, sent[0]
+        assert sent[1].returncode != 0 and json.loads(sent[1].stdout)["code"] == "replayed"
+        seen = backend.seen[0]
+        assert (len(backend.seen), seen.method, seen.target) == (1, "PUT", "/pictures/1?kind=cat&of=alice%27s")
+        assert seen.body == LARGE and seen.get("content-type") == "image/jpeg"
+        assert seen.get("countersign-account").endswith("alice")
+
+        shown = json.loads(alice.run("upload-ticket", "--file", picture, "-X", "POST", "--json", "/pictures/").out)
+        assert (shown["method"], shown["length"]) == ("POST", len(LARGE)) and shown["url"] == f"{gateway.url}/pictures/"
+        assert shown["expires"] - time.time() == pytest.approx(3600, abs=30)
+        assert list(shown["headers"]) == ["Countersign-Ticket"]
+        for wrong in (["--expires", "25h"], ["-X", "DELETE"], ["--file", tmp_path / "none"]):
+            refused = alice.run("upload-ticket", "--file", picture, *wrong, "/pictures/1")
+            assert refused.returncode in (1, 2) and "u_" not in refused.out, wrong
