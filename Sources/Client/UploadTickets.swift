@@ -1,6 +1,7 @@
 import CountersignWire
 
-/// Tickets for uploads that are sent later and without a signature. Source: docs/protocol.md, "Upload tickets".
+/// Tickets for uploads that are sent later and without a signature. Source: docs/protocol.md, "Upload
+/// tickets".
 package struct UploadTickets: Sendable {
     private let routes: OwnRoutes
 
@@ -46,7 +47,9 @@ package struct UploadTickets: Sendable {
         if let type = upload.contentType { members.append(("content_type", .string(type))) }
         let answer = try await routes.ask("POST", "/uploads", .object(members))
         let ticket = try answer.text("ticket")
-        let isPlain = ticket.utf8.allSatisfy { ASCII.isLetter($0) || ASCII.isDigit($0) || $0 == 0x5F || $0 == 0x2D }
+        let isPlain = ticket.utf8.allSatisfy {
+            ASCII.isLetter($0) || ASCII.isDigit($0) || $0 == 0x5F || $0 == 0x2D
+        }
         guard isPlain, ticket.hasPrefix("u_") else { throw answer.missing("ticket", "an upload ticket") }
         return Issued(ticket: ticket, expires: try answer.number("expires"))
     }

@@ -4,8 +4,9 @@ import CountersignTransport
 import CountersignWire
 
 extension Client {
-    /// Asks, in the name of who is signed in, for the right to send `request` later and without a signature: for
-    /// background transfers, which go on when the app has ended and no signature would be fresh any more.
+    /// Asks, in the name of who is signed in, for the right to send `request` later and without a
+    /// signature: for background transfers, which go on when the app has ended and no signature would be
+    /// fresh any more.
     ///
     /// The body is read once for its digest, and is the caller's to send, with
     /// ``UploadTicket/fields``. The server must allow it (policy `upload-tickets`, and
@@ -23,8 +24,10 @@ extension Client {
         guard [HTTPMethod.put, .post, .patch].contains(request.method) else {
             throw .misuse("upload ticket: expected PUT, POST or PATCH")
         }
-        guard request.fields.allSatisfy({ $0.name.lowercased() == "content-type" }), request.fields.count <= 1 else {
-            throw .misuse("upload ticket: expected no field but one Content-Type, for no other goes to the backend")
+        guard request.fields.allSatisfy({ $0.name.lowercased() == "content-type" }), request.fields.count <= 1
+        else {
+            throw .misuse(
+                "upload ticket: expected no field but one Content-Type, for no other goes to the backend")
         }
         guard (1...86_400).contains(time.components.seconds) else {
             throw .misuse("upload ticket: expected a time from a second to a day")
@@ -32,7 +35,8 @@ extension Client {
         let target = try core.base.target(request.path)
         let body = try await PreparedBody(request.body)
         let upload = UploadTickets.Upload(
-            method: request.method.description, target: target, contentType: request.value(of: "content-type"),
+            method: request.method.description, target: target,
+            contentType: request.value(of: "content-type"),
             length: body.length, sha256: body.sha256)
         let issued = try await core.step(signer) { (installation, way) async throws(ClientProblem) in
             try await UploadTickets(installation, way).issue(for: upload, lifetime: time.components.seconds)

@@ -16,7 +16,8 @@ import Testing
         request.set("Content-Type", "video/mp4")
         let ticket = try await client.uploadTicket(for: request, expiresIn: .seconds(90))
         #expect(ticket.method == .put && ticket.url == "https://api.example.com/films/7?part=1")
-        #expect(ticket.length == 200_000 && ticket.fields.map(\.name) == ["Content-Type", "Countersign-Ticket"])
+        #expect(
+            ticket.length == 200_000 && ticket.fields.map(\.name) == ["Content-Type", "Countersign-Ticket"])
         #expect(ticket.fields.text(of: "countersign-ticket")?.hasPrefix("u_") == true)
         let asked = try #require(await world.authority.uploadsAsked.last)
         let members = try JSONReader.read(asked).root
@@ -46,7 +47,9 @@ import Testing
         let ticket = try await client.uploadTicket(for: APIRequest(.put, "/a", body: .bytes([1])))
         var dumped = ""
         dump(ticket, to: &dumped)
-        for shown in ["\(ticket)", String(reflecting: ticket), dumped] { #expect(!shown.contains("u_A"), "\(shown)") }
+        for shown in ["\(ticket)", String(reflecting: ticket), dumped] {
+            #expect(!shown.contains("u_A"), "\(shown)")
+        }
     }
 
     @Test func whatNoTicketCanBeForIsNotAskedFor() async throws {
@@ -55,9 +58,11 @@ import Testing
         var asApp = APIRequest(.put, "/a", body: .bytes([1]))
         asApp.caller = .app
         let requests = [
-            APIRequest("/a"), APIRequest(.delete, "/a"), asApp, APIRequest(.put, "https://elsewhere.example/a"),
+            APIRequest("/a"), APIRequest(.delete, "/a"), asApp,
+            APIRequest(.put, "https://elsewhere.example/a"),
             APIRequest(.put, "/a", fields: [HTTPField("X-Own", "1")]),
-            APIRequest(.put, "/a", fields: [HTTPField("Content-Type", "a/b"), HTTPField("content-type", "a/c")]),
+            APIRequest(
+                .put, "/a", fields: [HTTPField("Content-Type", "a/b"), HTTPField("content-type", "a/c")]),
             APIRequest(.put, "/a", body: .file(path: "\(world.folder.path)/none")),
         ]
         for request in requests {
@@ -72,6 +77,8 @@ import Testing
         }
         #expect(await world.authority.uploadsAsked.isEmpty)
         let stranger = try await World().client()
-        await #expect(throws: ClientError.self) { _ = try await stranger.uploadTicket(for: APIRequest(.put, "/a")) }
+        await #expect(throws: ClientError.self) {
+            _ = try await stranger.uploadTicket(for: APIRequest(.put, "/a"))
+        }
     }
 }

@@ -11,7 +11,8 @@ extension StoreContract {
     ) throws -> UploadTicket {
         let upload = Upload(
             method: Array("PUT".utf8), authority: Array("shop.example".utf8), target: [0x2F, 0xFF, 0x3F],
-            contentType: type.map { Array($0.utf8) }, length: 1 << 40, sha256: [UInt8](repeating: number, count: 32))
+            contentType: type.map { Array($0.utf8) }, length: 1 << 40,
+            sha256: [UInt8](repeating: number, count: 32))
         return UploadTicket(
             id: try #require(UploadTicketID([UInt8](repeating: number, count: 16))), session: session.id,
             account: session.account, release: try #require(KeyID("r_1")), upload: upload, created: 1_000,
@@ -31,14 +32,18 @@ extension StoreContract {
         let first = try ticket(1, of: session)
         #expect(try make().add(first, within: bounds, at: 1_000) == .yes)
         #expect(try make().uploadTicket(first.id) == first)
-        #expect(throws: Fault.self, "an id is one ticket's") { try make().add(first, within: bounds, at: 1_000) }
+        #expect(throws: Fault.self, "an id is one ticket's") {
+            try make().add(first, within: bounds, at: 1_000)
+        }
         let second = try ticket(2, of: session, expires: 1_500, type: nil)
         #expect(try make().add(second, within: bounds, at: 1_000) == .yes)
         #expect(try make().uploadTicket(second.id) == second)
         #expect(try make().add(ticket(3, of: session), within: bounds, at: 1_499) == .full)
         #expect(try make().add(ticket(3, of: session), within: bounds, at: 1_500) == .yes, "one ran out")
         #expect(try make().add(ticket(4, of: other), within: bounds, at: 1_000) == .yes, "another session's")
-        #expect(try make().add(ticket(5, of: other), within: UploadTicketBounds(ofSession: 0), at: 1_000) == .full)
+        #expect(
+            try make().add(ticket(5, of: other), within: UploadTicketBounds(ofSession: 0), at: 1_000) == .full
+        )
         try claims(first, second)
         try ends(of: other, ticket(4, of: other))
         try forgetting(session)
@@ -59,14 +64,20 @@ extension StoreContract {
         #expect(try make().claimUploadTicket(first.id, at: 1_200) == .worn)
         #expect(try make().claimUploadTicket(second.id, at: 1_500) == .over, "it ran out")
         #expect(
-            try make().claimUploadTicket(#require(UploadTicketID([UInt8](repeating: 99, count: 16))), at: 0) == .over)
+            try make().claimUploadTicket(#require(UploadTicketID([UInt8](repeating: 99, count: 16))), at: 0)
+                == .over)
         #expect(UploadTicketID([1]) == nil)
     }
 
     private func ends(of session: StoredSession, _ ticket: UploadTicket) throws {
-        #expect(try make().end(.one(session.id), SessionEnd(.signedOut, at: 1_200), recording: nil) == [session.id])
+        #expect(
+            try make().end(.one(session.id), SessionEnd(.signedOut, at: 1_200), recording: nil) == [
+                session.id
+            ])
         #expect(try make().claimUploadTicket(ticket.id, at: 1_201) == .over)
-        #expect(try make().add(self.ticket(6, of: session), within: .init(ofSession: 9), at: 1_201) == .sessionEnded)
+        #expect(
+            try make().add(self.ticket(6, of: session), within: .init(ofSession: 9), at: 1_201)
+                == .sessionEnded)
         #expect(try make().uploadTicket(ticket.id) != nil)
         #expect(try make().forgetSessions(endedBefore: 1_201, limit: 1_000).contains(session.id))
         #expect(try make().uploadTicket(ticket.id) == nil, "nothing outlives its session")
@@ -85,7 +96,11 @@ extension StoreContract {
             #expect(try make().claimUploadTicket(ticket.id, at: Int64(3_000 + number)) == .yes(attempt: 1))
         }
         #expect(try make().add(ticket(7, of: session, expires: 9_000), within: bounds, at: 3_000) == .yes)
-        #expect(try make().uploadTicket(#require(UploadTicketID([UInt8](repeating: 0xEE, count: 14) + [0, 0]))) == nil)
-        #expect(try make().uploadTicket(#require(UploadTicketID([UInt8](repeating: 0xEE, count: 14) + [0, 9]))) != nil)
+        #expect(
+            try make().uploadTicket(#require(UploadTicketID([UInt8](repeating: 0xEE, count: 14) + [0, 0])))
+                == nil)
+        #expect(
+            try make().uploadTicket(#require(UploadTicketID([UInt8](repeating: 0xEE, count: 14) + [0, 9])))
+                != nil)
     }
 }

@@ -20,11 +20,13 @@ extension LiveSessions {
     /// It needs no token, so that none can run out: the session lives until it ends or is idle for too long.
     private func session(holdingTicket live: LiveSession) throws(Fault) -> Session {
         let place = places[live.place]
-        guard let policy = try keys.policy(of: place.app), let account = try reader.account(live.account) else {
+        guard let policy = try keys.policy(of: place.app), let account = try reader.account(live.account)
+        else {
             throw Fault(.failed, "session \(live.id): its app or its account is not in the store")
         }
         return Session(
-            id: live.id, kind: live.kind, epoch: 0, account: AccountIdentity(account), app: place.app.description,
+            id: live.id, kind: live.kind, epoch: 0, account: AccountIdentity(account),
+            app: place.app.description,
             platform: place.platform.description, opening: live.opening, expires: .max,
             idleEnd: live.used.later(by: policy.sessionIdle), end: live.end)
     }

@@ -4,8 +4,8 @@ import CountersignWire
 
 /// How upload tickets are issued. Source: docs/protocol.md, "Upload tickets".
 extension SessionLife {
-    /// A new ticket of `session`, durable when this returns. `expires` and `now` are whole Unix seconds. Refuses
-    /// `too-many-attempts` where the session or its account has as many unused tickets as it may.
+    /// A new ticket of `session`, durable when this returns. `expires` and `now` are whole Unix seconds.
+    /// Refuses `too-many-attempts` where the session or its account has as many unused tickets as it may.
     nonisolated(nonsending) package func issueTicket(
         for upload: Upload, to session: Session, from release: ReleaseKey, expires: Int64, at now: Int64
     ) async throws(Refusal) -> UploadTicketToken {
@@ -24,8 +24,8 @@ extension SessionLife {
         case .full:
             throw Refusal(
                 .tooManyAttempts,
-                "\(bounds.ofSession) unused upload tickets of a session, or \(bounds.ofAccount) of an account, "
-                    + "are the most (policy upload-tickets)", retryAfter: 60)
+                "\(bounds.ofSession) unused upload tickets of a session, or \(bounds.ofAccount) of an "
+                    + "account, are the most (policy upload-tickets)", retryAfter: 60)
         case .sessionEnded: throw Refusal(.sessionEnded, "session \(session.id) has ended")
         }
     }

@@ -3,8 +3,8 @@ import CountersignWire
 
 /// Upload tickets, used and unused. A ticket is claimed once; of several that race, one comes first.
 package protocol UploadTicketStore: Sendable {
-    /// Adds a ticket to a session that lives, where there is room for it. Forgets the oldest used tickets of the
-    /// account beyond ``UploadTicketBounds/mostUsed``. `now` is in whole Unix seconds.
+    /// Adds a ticket to a session that lives, where there is room for it. Forgets the oldest used tickets
+    /// of the account beyond ``UploadTicketBounds/mostUsed``. `now` is in whole Unix seconds.
     func add(
         _ ticket: UploadTicket, within bounds: UploadTicketBounds, at now: Int64
     ) throws(Fault) -> UploadTicketAdded
@@ -15,8 +15,8 @@ package protocol UploadTicketStore: Sendable {
     /// session lives.
     func claimUploadTicket(_ id: UploadTicketID, at now: Int64) throws(Fault) -> UploadTicketClaim
 
-    /// Undoes that claim: the backend did not get the whole upload. Nothing where the ticket was claimed again
-    /// or is gone.
+    /// Undoes that claim: the backend did not get the whole upload. Nothing where the ticket was claimed
+    /// again or is gone.
     func abandonUploadTicket(_ id: UploadTicketID, attempt: Int) throws(Fault)
 
     /// Forgets tickets that ran out by that time, used or not, at most so many; answers how many.

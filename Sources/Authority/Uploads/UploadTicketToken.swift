@@ -2,9 +2,9 @@ import CountersignGate
 import CountersignSeal
 import CountersignWire
 
-/// An upload ticket as it is sent: `u_` and 43 characters of base64url, of the ticket's id and 16 bytes derived
-/// from it under a sealed key. So a text that is made up is told from a ticket in memory, and the store, which
-/// has the id alone, tells nobody a ticket. Source: docs/protocol.md, "Upload tickets".
+/// An upload ticket as it is sent: `u_` and 43 characters of base64url, of the ticket's id and 16 bytes
+/// derived from it under a sealed key. So a text that is made up is told from a ticket in memory, and the
+/// store, which has the id alone, tells nobody a ticket. Source: docs/protocol.md, "Upload tickets".
 package struct UploadTicketToken: Sendable {
     private static let prefix: StaticString = "u_"
     private static let length = 45
@@ -14,7 +14,8 @@ package struct UploadTicketToken: Sendable {
 
     /// Nil for anything but the one spelling of a ticket. Whether it is one of ours is ``isIssued(under:)``.
     package init?(_ text: Span<UInt8>) {
-        guard text.count == UploadTicketToken.length, text.extracting(0..<2).matches(UploadTicketToken.prefix),
+        guard text.count == UploadTicketToken.length,
+            text.extracting(0..<2).matches(UploadTicketToken.prefix),
             let bytes = Base64.decode(text.extracting(2...), .url), bytes.count == 2 * UploadTicketID.count,
             let id = UploadTicketID(Array(bytes[..<UploadTicketID.count]))
         else { return nil }
@@ -41,7 +42,8 @@ package struct UploadTicketToken: Sendable {
     }
 }
 
-/// What upload tickets are derived under: the key of bearer tokens, with a label that theirs do not begin with.
+/// What upload tickets are derived under: the key of bearer tokens, with a label that theirs do not begin
+/// with.
 package struct UploadTicketKey: Sendable {
     private let key: HMACSHA256
 

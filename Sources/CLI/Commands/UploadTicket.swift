@@ -14,9 +14,9 @@ extension Command {
             .value("expires", "TIME", "how long the ticket lives, such as 30m or 12h (default: 1h)"), .json,
         ],
         notes: """
-            Prints the curl command that sends the file. Whoever has the ticket can send this file there once, before it runs out
-            and while the session lives; nothing else can be done with it. The app's policy must allow tickets
-            (`countersign app policy APP --set upload-tickets=16`).
+            Prints the curl command that sends the file. Whoever has the ticket can send this file there once,
+            before it runs out and while the session lives; nothing else can be done with it. The app's policy
+            must allow tickets (`countersign app policy APP --set upload-tickets=16`).
             """
     ) { (run) throws(Fault) in
         guard let file = run.arguments.value("file") else { throw Fault(.usage, "--file F: missing") }
@@ -62,7 +62,8 @@ extension UploadTicket {
             ASCII.isLetter(byte) || ASCII.isDigit(byte) || Array("-_./:@=,+".utf8).contains(byte)
         }
         guard !isPlain || word.isEmpty else { return word }
-        return "'" + word.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''") + "'"
+        return "'" + word.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''")
+            + "'"
     }
 }
 

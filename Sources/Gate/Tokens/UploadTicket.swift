@@ -32,7 +32,8 @@ package struct Upload: Sendable, Equatable {
     package var sha256: [UInt8]
 
     package init(
-        method: [UInt8], authority: [UInt8], target: [UInt8], contentType: [UInt8]?, length: Int, sha256: [UInt8]
+        method: [UInt8], authority: [UInt8], target: [UInt8], contentType: [UInt8]?, length: Int,
+        sha256: [UInt8]
     ) {
         self.method = method
         self.authority = authority
@@ -46,8 +47,11 @@ package struct Upload: Sendable, Equatable {
     func difference(from request: Request) -> String? {
         let head = request.head.span
         guard head.extracting(request.method.range).matches(method.span) else { return "the method" }
-        guard request.authority.range.map({ ASCII.lowercased(head[$0]) }) == authority else { return "the host" }
-        guard head.extracting(request.target.range).matches(target.span), request.absoluteAuthority.isEmpty else {
+        guard request.authority.range.map({ ASCII.lowercased(head[$0]) }) == authority else {
+            return "the host"
+        }
+        guard head.extracting(request.target.range).matches(target.span), request.absoluteAuthority.isEmpty
+        else {
             return "the target"
         }
         switch request.framing {
@@ -86,7 +90,8 @@ package struct UploadTicket: Sendable, Equatable {
     package var attempts: Int
 
     package init(
-        id: UploadTicketID, session: SessionID, account: Int64, release: KeyID, upload: Upload, created: Int64,
+        id: UploadTicketID, session: SessionID, account: Int64, release: KeyID, upload: Upload,
+        created: Int64,
         expires: Int64, claimed: Int64? = nil, attempts: Int = 0
     ) {
         self.id = id

@@ -12,7 +12,9 @@ package struct UploadTicketProof: ~Copyable, Sendable {
     /// The fields that the ticket names.
     let coveredFields: FieldSet
     var body: BodyExpectation {
-        .digests(sha256: withheld.ticket.flatMap { ShortBytes($0.upload.sha256.span) } ?? ShortBytes(), sha512: nil)
+        .digests(
+            sha256: withheld.ticket.flatMap { ShortBytes($0.upload.sha256.span) } ?? ShortBytes(), sha512: nil
+        )
     }
 
     fileprivate init(
@@ -36,9 +38,9 @@ struct UploadTickets: Sendable {
         self.sessions = sessions
     }
 
-    /// Whose upload it is; nil while its body is awaited, where the head gives no reason to refuse it: then it
-    /// is asked again, all of it, once the body is there. What is found out is noted in `judgement`. `network`
-    /// is where the client calls from; `now` is in whole Unix seconds.
+    /// Whose upload it is; nil while its body is awaited, where the head gives no reason to refuse it: then
+    /// it is asked again, all of it, once the body is there. What is found out is noted in `judgement`.
+    /// `network` is where the client calls from; `now` is in whole Unix seconds.
     nonisolated(nonsending) func prove(
         _ request: Request, _ judgement: Judgement, from network: () -> [UInt8], for destination: Destination,
         at now: Int64
@@ -65,7 +67,8 @@ struct UploadTickets: Sendable {
         try ticket.check(request)
         judgement.step = .freshness
         guard now < ticket.expires else {
-            throw Refusal(.badTicket, "the upload ticket ran out at \(CivilTime.internetText(ticket.expires))")
+            throw Refusal(
+                .badTicket, "the upload ticket ran out at \(CivilTime.internetText(ticket.expires))")
         }
         judgement.step = .release
         judgement.update = try Releases().check(release, in: session, .changes, from: network, at: now)
@@ -94,14 +97,18 @@ struct UploadTickets: Sendable {
         return found
     }
 
-    nonisolated(nonsending) private func release(of ticket: UploadTicket) async throws(Refusal) -> ReleaseKey {
+    nonisolated(nonsending) private func release(
+        of ticket: UploadTicket
+    ) async throws(Refusal) -> ReleaseKey {
         let release: ReleaseKey?
         do throws(Fault) {
             release = try await keys.release(of: ticket.release)
         } catch {
             throw Refusal(.unavailable, "keys: \(error.message)", retryAfter: 5)
         }
-        guard let release else { throw Refusal(.badTicket, "release \(ticket.release) of the ticket is gone") }
+        guard let release else {
+            throw Refusal(.badTicket, "release \(ticket.release) of the ticket is gone")
+        }
         return release
     }
 }

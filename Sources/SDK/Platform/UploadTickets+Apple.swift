@@ -3,10 +3,12 @@
     import Foundation
 
     extension UploadTicket {
-        /// As Foundation has it, without the body. Refused where Foundation would send another URL than the ticket is
-        /// bound to.
+        /// As Foundation has it, without the body. Refused where Foundation would send another URL than the
+        /// ticket is bound to.
         public func urlRequest() throws(ClientError) -> URLRequest {
-            guard let address = URL(string: url, encodingInvalidCharacters: false), address.absoluteString == url else {
+            guard let address = URL(string: url, encodingInvalidCharacters: false),
+                address.absoluteString == url
+            else {
                 throw .misuse("URL: Foundation would spell it differently")
             }
             var request = URLRequest(url: address)
@@ -20,9 +22,10 @@
             return request
         }
 
-        /// A task of `session` that uploads `file`, the one whose digest the ticket was issued for; it begins with
-        /// `resume()`. The session may be one of the background, which sends it while the app does not run: make it
-        /// with a ``CountersignTransport/PinningDelegate``, or hand its challenges to one.
+        /// A task of `session` that uploads `file`, the one whose digest the ticket was issued for; it
+        /// begins with `resume()`. The session may be one of the background, which sends it while the app
+        /// does not run: make it with a ``CountersignTransport/PinningDelegate``, or hand its challenges to
+        /// one.
         public func uploadTask(
             in session: URLSession, fromFile file: URL
         ) throws(ClientError) -> URLSessionUploadTask {

@@ -1,7 +1,7 @@
 import CountersignTransport
 
-/// The right to send one upload later and without a signature, by any HTTP stack: for transfers that go on while
-/// the app does not run. ``Client/uploadTicket(for:expiresIn:)`` asks for one.
+/// The right to send one upload later and without a signature, by any HTTP stack: for transfers that go on
+/// while the app does not run. ``Client/uploadTicket(for:expiresIn:)`` asks for one.
 ///
 /// It lets exactly one request in: this method, URL and body, once, before it runs out, and while the session
 /// lives that asked for it. Whoever has the fields can send that request; they are a secret, which
@@ -11,8 +11,8 @@ public struct UploadTicket: Sendable, CustomStringConvertible, CustomReflectable
     public let method: HTTPMethod
     /// Whole, percent-encoded, as the ticket is bound to it.
     public let url: String
-    /// What the upload is sent with, and the ticket among it. `Host` and `Content-Length` follow from the URL and
-    /// the body; other fields may be added, and do not reach the backend.
+    /// What the upload is sent with, and the ticket among it. `Host` and `Content-Length` follow from the
+    /// URL and the body; other fields may be added, and do not reach the backend.
     public let fields: [HTTPField]
     /// Bytes of the body; another length is refused.
     public let length: Int

@@ -3,8 +3,8 @@ import CountersignHTTP
 import CountersignWire
 
 extension Gateway {
-    /// To the backend, by a ticket that is claimed first. It stays used unless the backend cannot have had the
-    /// whole upload, as with idempotency keys (decision 0019).
+    /// To the backend, by a ticket that is claimed first. It stays used unless the backend cannot have had
+    /// the whole upload, as with idempotency keys (decision 0019).
     func passUpload(
         by ticket: UploadTicket, _ exchange: any Exchange, _ request: Request, from caller: Caller,
         _ judgement: Judgement, _ event: EventID

@@ -10,7 +10,8 @@ extension Once {
     /// Claims the ticket, durably, before the backend hears of the upload; answers the number of the attempt.
     nonisolated(nonsending) func claim(_ ticket: UploadTicket, at now: Int64) async throws(Refusal) -> Int {
         let id = ticket.id
-        let claim = try await writer.write { (store) throws(Fault) in try store.claimUploadTicket(id, at: now) }
+        let claim = try await writer.write { (store) throws(Fault) in try store.claimUploadTicket(id, at: now)
+        }
         switch claim {
         case .yes(let attempt): return attempt
         case .used(let time): throw ticket.used(at: time)
@@ -20,11 +21,12 @@ extension Once {
         }
     }
 
-    /// After the backend cannot have had the whole upload: the ticket may be used again. Where the store fails,
-    /// it stays used.
+    /// After the backend cannot have had the whole upload: the ticket may be used again. Where the store
+    /// fails, it stays used.
     nonisolated(nonsending) func abandon(_ ticket: UploadTicket, attempt: Int) async {
         let id = ticket.id
-        try? await writer.write { (store) throws(Fault) in try store.abandonUploadTicket(id, attempt: attempt) }
+        try? await writer.write { (store) throws(Fault) in try store.abandonUploadTicket(id, attempt: attempt)
+        }
     }
 
     /// In bites, between which others write; `time` is in whole Unix seconds.

@@ -22,9 +22,11 @@ struct UploadRequest: Sendable {
             throw members.malformed("method", expected: "PUT, POST or PATCH")
         }
         let target = Array(try members.text("target").utf8)
-        guard (1...UploadRequest.longestTarget).contains(target.count), target.first == UInt8(ascii: "/") else {
+        guard (1...UploadRequest.longestTarget).contains(target.count), target.first == UInt8(ascii: "/")
+        else {
             throw members.malformed(
-                "target", expected: "a path that begins with /, of at most \(UploadRequest.longestTarget) bytes")
+                "target",
+                expected: "a path that begins with /, of at most \(UploadRequest.longestTarget) bytes")
         }
         let type = try members.text(ifAny: "content_type").map { Array($0.utf8) }
         if let type {

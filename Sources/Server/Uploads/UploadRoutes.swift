@@ -3,8 +3,8 @@ import CountersignGate
 import CountersignHTTP
 import CountersignWire
 
-/// `POST uploads`: a session asks for a ticket for one upload that is sent later and without a signature. Source:
-/// docs/protocol.md, "Upload tickets"; decision 0047.
+/// `POST uploads`: a session asks for a ticket for one upload that is sent later and without a signature.
+/// Source: docs/protocol.md, "Upload tickets"; decision 0047.
 struct UploadRoutes: Sendable {
     private let sessions: SessionLife
     /// Bytes of a body that the gateway forwards.
@@ -58,7 +58,8 @@ struct UploadRoutes: Sendable {
             throw Refusal(.forbidden, "an upload ticket is for routes of the backend")
         }
         guard try policy.routes.decision(for: asked.head).level < .device else {
-            throw Refusal(.forbidden, "the route asks for the device's signature, which an upload ticket is not")
+            throw Refusal(
+                .forbidden, "the route asks for the device's signature, which an upload ticket is not")
         }
     }
 }

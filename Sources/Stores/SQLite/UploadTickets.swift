@@ -25,8 +25,8 @@ extension SQLiteStore {
             let upload = ticket.upload
             try database.run(
                 """
-                INSERT INTO upload_ticket (id, session, account, release, method, authority, target, content_type,
-                    length, sha256, created, expires) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                INSERT INTO upload_ticket (id, session, account, release, method, authority, target,
+                    content_type, length, sha256, created, expires) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
                 """, .blob(ticket.id.bytes), .blob(ticket.session.bytes), .integer(ticket.account),
                 .text(ticket.release.description), .text(String(decoding: upload.method, as: UTF8.self)),
                 .text(String(decoding: upload.authority, as: UTF8.self)), .blob(upload.target),
@@ -63,7 +63,9 @@ extension SQLiteStore {
                 """, .integer(now), .blob(id.bytes), .integer(now), .integer(Int64(UploadTicket.mostAttempts))
             ) { Int($0.integer(0)) }.first
             if let attempt { return .yes(attempt: attempt) }
-            guard let ticket = try SQLiteStore.ticket(id, in: database), ticket.expires > now else { return .over }
+            guard let ticket = try SQLiteStore.ticket(id, in: database), ticket.expires > now else {
+                return .over
+            }
             if let claimed = ticket.claimed { return .used(at: claimed) }
             return ticket.attempts >= UploadTicket.mostAttempts ? .worn : .over
         }
@@ -90,11 +92,12 @@ extension SQLiteStore {
     private static func ticket(_ id: UploadTicketID, in database: Database) throws(Fault) -> UploadTicket? {
         try database.rows(
             """
-            SELECT session, account, release, method, authority, target, content_type, length, sha256, created,
-                expires, claimed, attempts FROM upload_ticket WHERE id = ?
+            SELECT session, account, release, method, authority, target, content_type, length, sha256,
+                created, expires, claimed, attempts FROM upload_ticket WHERE id = ?
             """, .blob(id.bytes)
         ) { (row) throws(Fault) -> UploadTicket in
-            guard let session = row.sessionID(0), let release = KeyID(row.text(2)), row.blob(8).count == 32 else {
+            guard let session = row.sessionID(0), let release = KeyID(row.text(2)), row.blob(8).count == 32
+            else {
                 throw Rows.unreadable("upload ticket of account", String(row.integer(1)), database)
             }
             let upload = Upload(
@@ -103,7 +106,8 @@ extension SQLiteStore {
                 sha256: row.blob(8))
             return UploadTicket(
                 id: id, session: session, account: row.integer(1), release: release, upload: upload,
-                created: row.integer(9), expires: row.integer(10), claimed: row.isNull(11) ? nil : row.integer(11),
+                created: row.integer(9), expires: row.integer(10),
+                claimed: row.isNull(11) ? nil : row.integer(11),
                 attempts: Int(row.integer(12)))
         }.first
     }

@@ -6,8 +6,8 @@ import Testing
 
 @testable import CountersignAuthority
 
-/// An upload ticket is found by its text alone, what is made up never reaches the store, and its session may have a token
-/// that ran out.
+/// An upload ticket is found by its text alone, what is made up never reaches the store, and its session
+/// may have a token that ran out.
 @Suite struct UploadTicketTests {
     private static let upload = Upload(
         method: Array("PUT".utf8), authority: Array(SessionScene.authority.utf8), target: Array("/a".utf8),
