@@ -116,6 +116,16 @@ def test_the_ticket_reaches_neither_the_backend_nor_the_log(shop):
     assert lines and lines[-1]["app"] == "demo" and lines[-1]["session"]
 
 
+def test_whoever_reads_the_database_has_no_ticket(shop):
+    ticket = shop.ticket()
+    secret = base64.urlsafe_b64decode(ticket[2:] + "=")
+    files = [path for path in shop.gateway.data.rglob("*") if path.is_file()]
+    kept = {path: path.read_bytes() for path in files}
+    assert any(secret[:16] in content for content in kept.values()), "the ticket's id is kept"
+    for path, content in kept.items():
+        assert secret[16:] not in content and ticket.encode() not in content, path
+
+
 @pytest.mark.parametrize("change", [
     {"method": "POST"}, {"target": "/files/8?x=1"}, {"target": "/files/7"}, {"target": "/files/%37?x=1"},
     {"body": BODY + b"!"}, {"body": BODY[:-1]}, {"body": b""}, {"host": "localhost"},
