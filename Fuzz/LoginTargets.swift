@@ -1,6 +1,7 @@
-// The bodies of sign-up, login and requests for upload tickets, as the routes read them: whatever bytes come, they are refused as malformed or taken, and
-// what was taken is in its bounds.
+// The bodies of sign-up, login and requests for upload tickets, as the routes read them: whatever bytes come,
+// they are refused as malformed or taken, and what was taken is in its bounds.
 import CountersignAuthority
+import CountersignGate
 import CountersignHandshake
 import CountersignSeal
 import CountersignWire
