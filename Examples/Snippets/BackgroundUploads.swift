@@ -23,8 +23,8 @@ func show(_ ticket: UploadTicket) {
     /// By the system, also while the app does not run.
     func upload(_ file: String, by ticket: UploadTicket, _ trust: Trust) throws {
         let configuration = URLSessionConfiguration.background(withIdentifier: "com.example.uploads")
-        let session = URLSession(
-            configuration: configuration, delegate: PinningDelegate(trust: trust), delegateQueue: nil)
+        let delegate = PinningDelegate(trust: trust)
+        let session = URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
         try ticket.uploadTask(in: session, fromFile: URL(fileURLWithPath: file)).resume()
     }
 #endif
