@@ -22,7 +22,7 @@ enum Tool {
         .meter, .replayStatus, .replayConfirmClock, .auditList, .auditVerify, .assertionKeys, .assertionRotate,
         .pinsKeygen, .pinsSign,
         .pinsShow, .pinsPublish, .profileAdd, .signUp, .logIn,
-        .logOut, .status, .sessions, .password, .request, .sign,
+        .logOut, .status, .sessions, .password, .request, .uploadTicket, .sign,
         .verify, .explain, .selfTest, .conformance, .benchStore, .benchReplay, .benchLogin, .bench, .lab, .version,
     ]
 

@@ -33,6 +33,8 @@ actor FakeAuthority {
     private(set) var done: [String: Int] = [:]
     /// In whose name each was done.
     private(set) var doneFor: [String: String] = [:]
+    /// The bodies of requests for upload tickets.
+    private(set) var uploadsAsked: [[UInt8]] = []
     private var transcripts: Set<[UInt8]> = []
     private var signatures: Set<[UInt8]> = []
 
@@ -140,6 +142,11 @@ actor FakeAuthority {
         accepted += 1
         if draft.method != "GET", isNew(draft) { work(draft, session) }
         if path.hasSuffix("/logout") { self.session?.ended = "signed-out" }
+        if path.hasSuffix("/uploads") {
+            uploadsAsked.append(draft.body)
+            let ticket = "u_" + String(repeating: "A", count: 43)
+            return try reply(201, ["ticket": .string(ticket), "expires": .integer(now + 60)], draft, signer)
+        }
         if path.hasSuffix("/session") { return try reply(200, describe(session), draft, signer) }
         return try reply(200, ["ok": true, "method": .string(draft.method)], draft, signer)
     }
