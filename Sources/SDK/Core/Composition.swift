@@ -20,7 +20,7 @@ struct Composition {
     let surroundings: Surroundings
 
     /// Lines of a log that wait for whoever reads it slowly.
-    private static let mostEvents = 1_000
+    static let mostEvents = 1_000
 
     init(
         _ release: ReleaseKey, _ baseURL: String, _ place: VaultPlace, _ trust: Trust, _ options: CountersignOptions
@@ -83,7 +83,7 @@ struct Composition {
         }
     }
 
-    private static func carrier(
+    static func carrier(
         _ carriage: CountersignOptions.Carriage, _ trust: Trust, _ events: Broadcast<CountersignEvent>
     ) throws(CountersignError) -> any Carrier {
         switch carriage {
