@@ -27,7 +27,7 @@ func use(_ client: LegacyClient) async throws {
 /// What goes through interceptors, streams, and is told of, as with `CountersignClient`.
 func stream(_ client: LegacyClient, _ film: String) async throws {
     let request = APIRequest(.post, "/films")
-    let (_, response) = try await client.upload(request, from: .file(path: film)) { progress in print(progress.sent) }
+    let (_, response) = try await client.upload(request, from: .file(path: film)) { print($0.sent) }
     let answer = try await client.download(for: APIRequest("/films/1"))
     for try await piece in answer.body { print(piece.count) }
     try await client.download(for: APIRequest("/films/1"), to: film) { progress in print(progress.received) }

@@ -25,7 +25,8 @@ extension LegacyAccount {
         }
     }
 
-    /// Opens the session and takes it up as ``resume()`` does, but for a stop, which stays. False where it is another key's by now.
+    /// Opens the session and takes it up as ``resume()`` does, but for a stop, which stays. False where it is
+    /// another key's by now.
     package func unlock(with key: LegacySealKey) async throws(LegacyProblem) -> Bool {
         sealKey = key
         guard lock(of: try reread()) == .open else { return false }
@@ -33,7 +34,8 @@ extension LegacyAccount {
         return true
     }
 
-    /// A key for the next login's session that is yet to be bound to presence; nil where there is one that will do.
+    /// A key for the next login's session that is yet to be bound to presence; nil where there is one that
+    /// will do.
     package func keyToBind() throws(LegacyProblem) -> LegacySealKey? {
         if nextKey != nil { return nil }
         return try reread().form == .sealed ? nil : LegacySealKey()

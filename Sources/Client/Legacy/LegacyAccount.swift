@@ -37,7 +37,8 @@ package actor LegacyAccount {
     /// How the session lies in the vault.
     package enum Keeping: Sendable {
         case plain
-        /// Under a key that comes out only with somebody present. A session that was kept plain before stays so until the next login.
+        /// Under a key that comes out only with somebody present. A session that was kept plain before stays
+        /// so until the next login.
         case sealedByPresence
     }
 

@@ -20,7 +20,8 @@ package struct LegacyCalls: Sendable {
         case app
     }
 
-    /// Whose a request is. Whatever takes time before it is sent, or before it is sent again, somebody else may sign in meanwhile.
+    /// Whose a request is. Whatever takes time before it is sent, or before it is sent again, somebody else
+    /// may sign in meanwhile.
     package enum Owner: Sendable, Equatable {
         /// Of whoever is signed in when it is sent first; its other copies are his, too.
         case whoeverIsSignedIn
@@ -33,9 +34,10 @@ package struct LegacyCalls: Sendable {
         }
     }
 
-    /// Throws where the server says that the session is over, or the app version retired, or where somebody else than the owner is signed
-    /// in: what one user wished is not done in another's name. Other refusals are answers. `transport` is the way of this request,
-    /// where that is another than all others'; `body` says whether it can go that way twice.
+    /// Throws where the server says that the session is over, or the app version retired, or where somebody
+    /// else than the owner is signed in: what one user wished is not done in another's name. Other refusals
+    /// are answers. `transport` is the way of this request, where that is another than all others'; `body`
+    /// says whether it can go that way twice.
     nonisolated(nonsending) package func send(
         _ draft: Draft, as caller: Caller = .user, of owner: Owner = .whoeverIsSignedIn,
         over transport: (any Transport)? = nil, body: BodyUse = .repeatable

@@ -2,7 +2,8 @@ import CountersignSeal
 import CountersignVault
 import CountersignWire
 
-/// The key under which a legacy client's session is sealed in the vault, where it is kept so that it comes out only with somebody present.
+/// The key under which a legacy client's session is sealed in the vault, where it is kept so that it comes
+/// out only with somebody present.
 package struct LegacySealKey: Sendable {
     /// By which it is asked for: 32 hexadecimal digits, drawn with it.
     package let name: String
@@ -28,7 +29,8 @@ package struct LegacySealKey: Sendable {
 
 /// A session as it lies in the vault under a ``LegacySealKey``.
 ///
-/// A layout byte (2; what is not sealed begins with 1, ``StateParts``), the length of the key's name (1 byte), the name, the box.
+/// A layout byte (2; what is not sealed begins with 1, ``StateParts``), the length of the key's name (1
+/// byte), the name, the box.
 struct SealedKept {
     private static let layout: UInt8 = 2
     private static let longestName = 64
@@ -40,7 +42,8 @@ struct SealedKept {
     init?(_ contents: Secret) throws(VaultProblem) {
         let bytes = contents.withExposedBytes { span in span.indices.map { span[$0] } }
         guard bytes.first == SealedKept.layout else { return nil }
-        guard bytes.count > 2, (1...SealedKept.longestName).contains(Int(bytes[1])), bytes.count > 2 + Int(bytes[1]),
+        guard bytes.count > 2, (1...SealedKept.longestName).contains(Int(bytes[1])),
+            bytes.count > 2 + Int(bytes[1]),
             let name = String(validating: bytes[2..<2 + Int(bytes[1])], as: UTF8.self)
         else { throw .failed("a sealed session is cut short") }
         keyName = name

@@ -56,8 +56,8 @@ package struct LegacyStore: Sendable {
         }
     }
 
-    /// Durable once it returns. Nil, and nothing done, where somebody else was faster. Nothing is left of what is empty. Sealed where a
-    /// key is given.
+    /// Durable once it returns. Nil, and nothing done, where somebody else was faster. Nothing is left of
+    /// what is empty. Sealed where a key is given.
     func write(
         _ kept: LegacyKept, under key: LegacySealKey? = nil, expecting expectation: Vault.Expectation
     ) throws(LegacyProblem) -> Found? {

@@ -61,7 +61,8 @@ struct Composition {
             transport: OwnTransport(
                 carrier: carrier, origin: base.origin, events: events, refresh: Array("\(options.routes)/token".utf8)),
             keeper: keeper, time: Time(clock: options.clock), random: SystemRandom())
-        // Past what ends with the process: nothing that is kept there opens anything, and it has to outlive every session.
+        // Past what ends with the process: nothing that is kept there opens anything, and it has to outlive
+        // every session.
         if options.remembers == .session || options.passwordLogin != .never {
             do throws(ClientProblem) {
                 surroundings.opaqueAccounts = OpaqueAccounts(lasting, try OpaqueAccounts.item(beside: item))

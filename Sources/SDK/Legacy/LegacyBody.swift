@@ -50,7 +50,8 @@ struct LegacyBody: Sendable {
             throw .cancelled
         } catch is Reader.TooLarge {
             throw .misuse(
-                "body: this scheme signs what stands in it, in memory: expected \(most) bytes at most (largestAnswer)")
+                "body: this scheme signs what stands in it, in memory: expected \(most) bytes at most (largestAnswer)"
+            )
         } catch {
             throw .misuse("body: its stream failed: \(error)")
         }

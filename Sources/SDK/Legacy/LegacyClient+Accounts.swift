@@ -3,11 +3,12 @@ import CountersignSeal
 import CountersignVault
 
 extension LegacyClient {
-    /// Signs in. The password is not kept, unless ``LegacyOptions/Remembering/sessionAndWhatSignsInLikeThePassword`` says so.
+    /// Signs in. The password is not kept, unless
+    /// ``LegacyOptions/Remembering/sessionAndWhatSignsInLikeThePassword`` says so.
     ///
-    /// Throws ``CountersignError/wrongCredentials`` for a wrong name or password; who was signed in before stays so. With
-    /// ``LegacyOptions/Gate/atLaunch(_:)`` the session's key is bound to presence before anything is sent:
-    /// ``CountersignError/notPresent(_:)`` where nobody shows that he is there.
+    /// Throws ``CountersignError/wrongCredentials`` for a wrong name or password; who was signed in before
+    /// stays so. With ``LegacyOptions/Gate/atLaunch(_:)`` the session's key is bound to presence before
+    /// anything is sent: ``CountersignError/notPresent(_:)`` where nobody shows that he is there.
     public func logIn(_ name: String, _ password: String) async throws(CountersignError) {
         let secret = Secret(copying: Array(password.utf8).span)
         try await keeping { (account) async throws(LegacyProblem) in try await account.logIn(name, secret) }

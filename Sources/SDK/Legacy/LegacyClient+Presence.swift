@@ -4,14 +4,16 @@ extension LegacyClient {
     /// What a person reads whose session's key is bound to his presence.
     static let reason = "Sign in"
 
-    /// The gate after ``resume()``: asks the person to show that he is there, opens the session with the key that comes out, and renews
-    /// its token where that has run out. Of who is offline the presence alone counts. `reason` is what he reads meanwhile.
+    /// The gate after ``resume()``: asks the person to show that he is there, opens the session with the key
+    /// that comes out, and renews its token where that has run out. Of who is offline the presence alone
+    /// counts. `reason` is what he reads meanwhile.
     ///
-    /// Until then the session's tokens are not known to this process: they lie in the vault sealed, and a copy of the vault does not
-    /// open without the person. From then on they are in its memory, until it ends or somebody signs out. There is no device key on these
-    /// wires: who has read a token elsewhere, on the way or at the server, uses it without any gate. Does nothing where the session is
-    /// open; throws ``CountersignError/notPresent(_:)`` where nobody shows that he is there, and ``CountersignError/notSignedIn`` where
-    /// nobody is signed in.
+    /// Until then the session's tokens are not known to this process: they lie in the vault sealed, and a
+    /// copy of the vault does not open without the person. From then on they are in its memory, until it ends
+    /// or somebody signs out. There is no device key on these wires: who has read a token elsewhere, on the
+    /// way or at the server, uses it without any gate. Does nothing where the session is open; throws
+    /// ``CountersignError/notPresent(_:)`` where nobody shows that he is there, and
+    /// ``CountersignError/notSignedIn`` where nobody is signed in.
     public func unlock(_ reason: String) async throws(CountersignError) {
         guard let presence else { throw .misuse("presence: LegacyOptions.gate asks for nobody") }
         guard case .closed(let name) = try await lockNow() else {
@@ -58,8 +60,8 @@ extension LegacyClient {
         }
     }
 
-    /// Carries out what begins a session. Its key is bound to presence before, where the gate asks for that: a session that nobody could
-    /// open again is none.
+    /// Carries out what begins a session. Its key is bound to presence before, where the gate asks for that:
+    /// a session that nobody could open again is none.
     func keeping(
         _ step: @Sendable (LegacyAccount) async throws(LegacyProblem) -> Void
     ) async throws(CountersignError) {

@@ -11,15 +11,19 @@ import CountersignWire
 extension LegacyClient {
     /// Sends a request and collects its answer, of ``LegacyOptions/largestAnswer`` bytes at most.
     ///
-    /// A token that ran out (`-101`) is renewed on the way, once however many requests find out, and the request is sent again: the server
-    /// has refused the first copy. One whose answer was lost is **not** sent again, for these servers cannot tell a second copy from a
-    /// second wish. An `err` of any other code, and any status, is an answer.
+    /// A token that ran out (`-101`) is renewed on the way, once however many requests find out, and the
+    /// request is sent again: the server has refused the first copy. One whose answer was lost is **not**
+    /// sent again, for these servers cannot tell a second copy from a second wish. An `err` of any other
+    /// code, and any status, is an answer.
     ///
-    /// Throws ``CountersignError/accountChanged`` rather than send it again in the name of somebody else who has signed in meanwhile;
-    /// ``CountersignError/notSignedIn``, and sends nothing, where nobody is signed in and the request's caller is the account; ``CountersignError/signedOut(_:)``
-    /// for `-100`; ``CountersignError/updateRequired(url:)`` for `-99`, and from then on without sending, until ``resume()``.
+    /// Throws ``CountersignError/accountChanged`` rather than send it again in the name of somebody else who
+    /// has signed in meanwhile; ``CountersignError/notSignedIn``, and sends nothing, where nobody is signed
+    /// in and the request's caller is the account; ``CountersignError/signedOut(_:)`` for `-100`;
+    /// ``CountersignError/updateRequired(url:)`` for `-99`, and from then on without sending, until
+    /// ``resume()``.
     ///
-    /// `progress` is called on the transport's thread and must not wait; a copy that is sent again begins anew.
+    /// `progress` is called on the transport's thread and must not wait; a copy that is sent again begins
+    /// anew.
     public func data(
         for request: APIRequest, progress: @escaping @Sendable (TransferProgress) -> Void = { _ in }
     ) async throws(CountersignError) -> (Data, APIResponse) {
@@ -51,9 +55,10 @@ extension LegacyClient {
 
     /// Sends a body that need not be in memory: the request with `body` in the place of its own.
     ///
-    /// How much of it is in memory all the same is the scheme's doing. Without a scheme, and under auth-v2, a body streams and nothing signs
-    /// it; under auth-v1 it is read once for its MD5, which is signed, and once for each copy that is sent. form-md5 and auth-v4, and all
-    /// of them for forms, sign what stands in it: it is read into memory, ``LegacyOptions/largestAnswer`` bytes at most.
+    /// How much of it is in memory all the same is the scheme's doing. Without a scheme, and under auth-v2, a
+    /// body streams and nothing signs it; under auth-v1 it is read once for its MD5, which is signed, and
+    /// once for each copy that is sent. form-md5 and auth-v4, and all of them for forms, sign what stands in
+    /// it: it is read into memory, ``LegacyOptions/largestAnswer`` bytes at most.
     /// ``APIRequest/Body/once(_:sha256:)`` goes where nothing is signed of it; its digest is not looked at.
     public func upload(
         _ request: APIRequest, from body: APIRequest.Body,
@@ -64,16 +69,17 @@ extension LegacyClient {
         return try await data(for: request, progress: progress)
     }
 
-    /// Waits for an answer's head, and gives its body as it comes. Until it is read to its end, or let go of, it takes one of the
-    /// places for requests. A body that may be a refusal (JSON of 64 KiB at most, whatever its status) is read whole first.
+    /// Waits for an answer's head, and gives its body as it comes. Until it is read to its end, or let go of,
+    /// it takes one of the places for requests. A body that may be a refusal (JSON of 64 KiB at most,
+    /// whatever its status) is read whole first.
     public func download(
         for request: APIRequest, progress: @escaping @Sendable (TransferProgress) -> Void = { _ in }
     ) async throws(CountersignError) -> APIAnswer {
         try await send(request, Manner(reading: .streamed, progress: progress))
     }
 
-    /// Writes the body of a success to a file, which is there only once it is whole; whatever stood there is replaced. Of any other
-    /// status nothing is written, and ``CountersignError/status(_:body:)`` is thrown.
+    /// Writes the body of a success to a file, which is there only once it is whole; whatever stood there is
+    /// replaced. Of any other status nothing is written, and ``CountersignError/status(_:body:)`` is thrown.
     @discardableResult
     public func download(
         for request: APIRequest, to path: String,
@@ -83,8 +89,9 @@ extension LegacyClient {
             try await download(for: request, progress: progress), to: path, errorUpTo: options.largestAnswer)
     }
 
-    /// The same request again and again, as ``CountersignClient/poll(_:every:)`` does: each round `interval` after the answer before it, one
-    /// in which there is no answer left out, until the session ends, somebody else signs in, or the app's version is retired.
+    /// The same request again and again, as ``CountersignClient/poll(_:every:)`` does: each round `interval`
+    /// after the answer before it, one in which there is no answer left out, until the session ends, somebody
+    /// else signs in, or the app's version is retired.
     public func poll(_ request: APIRequest, every interval: Duration) -> APIPolling {
         APIPolling(interval: interval) {
             let owner = LegacyCallOwner()
@@ -92,8 +99,8 @@ extension LegacyClient {
         }
     }
 
-    /// A request as it would be sent now, token and all, for another HTTP stack. Interceptors do not see it. Good once, and for minutes.
-    /// What comes back is for the sender to read.
+    /// A request as it would be sent now, token and all, for another HTTP stack. Interceptors do not see it.
+    /// Good once, and for minutes. What comes back is for the sender to read.
     public func signed(_ request: APIRequest) async throws(CountersignError) -> SignedRequest {
         let owner = LegacyCallOwner()
         await settle(owner, for: request.caller)

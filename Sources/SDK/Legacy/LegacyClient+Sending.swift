@@ -3,7 +3,8 @@ import CountersignTransport
 import CountersignTrust
 import CountersignWire
 
-/// In whose name a legacy client's call goes out, through all its copies. Safe to share among calls that are one wish.
+/// In whose name a legacy client's call goes out, through all its copies. Safe to share among calls that are
+/// one wish.
 final class LegacyCallOwner: Sendable {
     private let settled = Guarded(LegacyCalls.Owner.whoeverIsSignedIn)
 
@@ -51,12 +52,14 @@ extension LegacyClient {
     }
 
     private func ask(
-        _ request: APIRequest, _ call: CountersignEvent.Call, _ trace: Guarded<CallTransport.Trace>, _ manner: Manner
+        _ request: APIRequest, _ call: CountersignEvent.Call, _ trace: Guarded<CallTransport.Trace>,
+        _ manner: Manner
     ) async throws(CountersignError) -> APIAnswer {
         try await admit(request.caller)
         await settle(manner.owner, for: request.caller)
         let (draft, body) = try await draft(of: request)
-        let transport = CallTransport(self, call, trace, streamed: body.streamed, manner.reading, manner.progress)
+        let transport = CallTransport(
+            self, call, trace, streamed: body.streamed, manner.reading, manner.progress)
         let response: Response
         do throws(LegacyProblem) {
             if request.caller == .account { try await open() }
@@ -70,7 +73,8 @@ extension LegacyClient {
         let whole = response.message.body
         let length: TransferProgress.Total = rest == nil ? .bytes(Int64(whole.count)) : .told(by: fields)
         return APIAnswer(
-            APIResponse(status: response.status, fields: fields, length: length), rest ?? APIBytes(whole: whole))
+            APIResponse(status: response.status, fields: fields, length: length),
+            rest ?? APIBytes(whole: whole))
     }
 
     /// The request as the scheme takes it, to be signed.
@@ -88,7 +92,9 @@ extension LegacyClient {
 
     /// Settles whose a call is, where somebody is known to be signed in.
     func settle(_ owner: LegacyCallOwner, for caller: APIRequest.Caller) async {
-        guard caller == .account, owner.owner == .whoeverIsSignedIn, (try? await open()) != nil else { return }
+        guard caller == .account, owner.owner == .whoeverIsSignedIn, (try? await open()) != nil else {
+            return
+        }
         owner.settle(await calls.owner())
     }
 }

@@ -71,7 +71,8 @@ public final class LegacyClient: Sendable {
     /// What to show, from now on: the current state first, then each change. For any number of listeners. Ends when the client does.
     public var states: AsyncStream<CountersignState> { report.states }
 
-    /// What the client does, from now on, for a log. For any number of listeners; of one who is slow, the oldest of over a
-    /// thousand go. Holds no secrets: a path is told without its query, where form-md5 has the token. Ends when the client does.
+    /// What the client does, from now on, for a log. For any number of listeners; of one who is slow, the
+    /// oldest of over a thousand go. Holds no secrets: a path is told without its query, where form-md5 has
+    /// the token. Ends when the client does.
     public var events: AsyncStream<CountersignEvent> { report.events.stream() }
 }

@@ -12,7 +12,8 @@ struct LegacyPresence: Sendable {
     func bind(_ key: LegacySealKey, reason: String) async throws(CountersignError) {
         let answer: PresenceAnswer<Void>
         do throws(VaultProblem) {
-            answer = try await presence.setSecret(key.secret, at: try place(key.name), in: vault, reason: reason)
+            answer = try await presence.setSecret(
+                key.secret, at: try place(key.name), in: vault, reason: reason)
         } catch {
             throw CountersignError(error)
         }

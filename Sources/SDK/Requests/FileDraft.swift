@@ -49,8 +49,8 @@ final class FileDraft {
 }
 
 extension FileDraft {
-    /// An answer's body, in a file of that name once it is whole. Of what is no success nothing is written, and its body is thrown, of
-    /// `errorUpTo` bytes at most.
+    /// An answer's body, in a file of that name once it is whole. Of what is no success nothing is written,
+    /// and its body is thrown, of `errorUpTo` bytes at most.
     static func download(
         _ answer: APIAnswer, to path: String, errorUpTo limit: Int
     ) async throws(CountersignError) -> APIResponse {

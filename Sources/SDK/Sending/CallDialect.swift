@@ -22,7 +22,8 @@ struct SignedDialect: CallDialect {
     func body(of draft: Draft) -> RequestBody { body }
 
     func needsMore(_ answer: IncomingResponse, _ body: [UInt8]) -> Bool {
-        (answer.status >= 400 || answer.value(of: "signature-input") != nil) && body.count <= SignedDialect.most
+        (answer.status >= 400 || answer.value(of: "signature-input") != nil)
+            && body.count <= SignedDialect.most
     }
 
     /// Only a code that the protocol knows: anything else is text of who knows whom.
@@ -37,7 +38,9 @@ struct LegacyDialect: CallDialect {
     /// In place of the draft's.
     let streamed: RequestBody?
 
-    func body(of draft: Draft) -> RequestBody { streamed ?? (draft.body.isEmpty ? .none : .bytes(draft.body)) }
+    func body(of draft: Draft) -> RequestBody {
+        streamed ?? (draft.body.isEmpty ? .none : .bytes(draft.body))
+    }
 
     func needsMore(_ answer: IncomingResponse, _ body: [UInt8]) -> Bool { LegacyAnswers.mayRefuse(body) }
 

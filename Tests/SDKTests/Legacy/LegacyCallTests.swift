@@ -4,7 +4,8 @@ import Testing
 
 @testable import Countersign
 
-/// Proves that a legacy client's calls go through interceptors, are told of, and poll as `CountersignClient`'s do.
+/// Proves that a legacy client's calls go through interceptors, are told of, and poll as
+/// `CountersignClient`'s do.
 @Suite(.timeLimit(.minutes(1))) struct LegacyCallTests {
     static let renewed = #"{"token":"t-two"}"#
     static let ranOut = #"{"err":{"code":-101,"msg":"token"}}"#
@@ -30,12 +31,17 @@ import Testing
         options.carriage = .custom(carrier)
         change(&options)
         return try LegacyClient(
-            scheme: scheme, baseURL: "https://old.example.com", login: LegacyLogin(.md5), vault: .folder(folder.path),
-            trust: [.host("old.example.com", pins: [LegacyClientTests.pin], backups: [LegacyClientTests.backup])],
+            scheme: scheme, baseURL: "https://old.example.com", login: LegacyLogin(.md5),
+            vault: .folder(folder.path),
+            trust: [
+                .host("old.example.com", pins: [LegacyClientTests.pin], backups: [LegacyClientTests.backup])
+            ],
             options: options)
     }
 
-    @Test("interceptors see each call before it is signed, the first as the outermost, and may answer themselves")
+    @Test(
+        "interceptors see each call before it is signed, the first as the outermost, and may answer themselves"
+    )
     func interceptors() async throws {
         let folder = try TestFolder()
         defer { withExtendedLifetime(folder) {} }
@@ -44,7 +50,9 @@ import Testing
             $0.interceptors = [InterceptorTests.Marking(mark: "a"), InterceptorTests.Marking(mark: "b")]
         }
         try await unsigned.logIn("anna", "pass word")
-        #expect(carrier.seen.last?.fields.contains { $0.name == "X-Mark" } == false, "a login is the client's own")
+        #expect(
+            carrier.seen.last?.fields.contains { $0.name == "X-Mark" } == false, "a login is the client's own"
+        )
         _ = try await unsigned.data(for: APIRequest("/orders"))
         #expect(carrier.seen.last?.fields.filter { $0.name == "X-Mark" }.map(\.value) == [[0x61], [0x62]])
 
@@ -124,7 +132,9 @@ import Testing
             if case .answered(let call, 200, .nobody, _) = event { call.path } else { nil }
         }
         #expect(answered == ["/orders"])
-        for event in seen { #expect(!"\(event)".contains("secret") && !"\(event)".contains("t-one"), "\(event)") }
+        for event in seen {
+            #expect(!"\(event)".contains("secret") && !"\(event)".contains("t-one"), "\(event)")
+        }
     }
 
     @Test("polling goes on over a lost answer, and ends with the session, which it says once")

@@ -5,7 +5,8 @@ import Testing
 
 @testable import Countersign
 
-/// Proves that behind the gate a legacy client's session opens only with somebody present, and that who cannot open it can sign in anew.
+/// Proves that behind the gate a legacy client's session opens only with somebody present, and that who
+/// cannot open it can sign in anew.
 @Suite(.timeLimit(.minutes(1))) struct LegacyGateTests {
     private let person = PresenceTests.Person()
     private let carrier = LegacyCallTests.server()
@@ -41,7 +42,8 @@ import Testing
         #expect(await second.resume() == .locked)
         #expect(await firstNews(of: events) == .presenceNeeded)
         let count = carrier.seen.count
-        await #expect(performing: { try await second.data(for: APIRequest("/orders")) }, throws: Self.isPresenceNeeded)
+        await #expect(
+            performing: { try await second.data(for: APIRequest("/orders")) }, throws: Self.isPresenceNeeded)
         await #expect(
             performing: { try await second.signed(APIRequest("/orders")) }, throws: Self.isPresenceNeeded)
         #expect(carrier.seen.count == count)
@@ -115,7 +117,8 @@ import Testing
         #expect(await (try process(folder)).resume() == .locked)
     }
 
-    @Test("a session from before the gate stays open till the next login; what ends with the process has none")
+    @Test(
+        "a session from before the gate stays open till the next login; what ends with the process has none")
     func before() async throws {
         let folder = try TestFolder()
         defer { withExtendedLifetime(folder) {} }
@@ -134,7 +137,8 @@ import Testing
         }
     }
 
-    @Test("a request that waits goes out in the name of who comes through, and of nobody who signs in instead")
+    @Test(
+        "a request that waits goes out in the name of who comes through, and of nobody who signs in instead")
     func waits() async throws {
         let folder = try TestFolder()
         defer { withExtendedLifetime(folder) {} }

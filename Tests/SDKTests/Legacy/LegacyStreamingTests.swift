@@ -4,7 +4,8 @@ import Testing
 
 @testable import Countersign
 
-/// Proves what of a legacy request's body is in memory, what of it is signed, and that a stream is sent at most as often as it can be.
+/// Proves what of a legacy request's body is in memory, what of it is signed, and that a stream is sent at
+/// most as often as it can be.
 @Suite(.timeLimit(.minutes(1))) struct LegacyStreamingTests {
     /// Counts how often it is read.
     private struct Pieces: AsyncSequence, Sendable {
@@ -132,12 +133,15 @@ import Testing
         let path = "\(folder.path)/film"
         try await client.download(for: APIRequest("/film"), to: path)
         #expect(folder.contents("film")?.count == 4096)
-        await #expect { try await client.download(for: APIRequest("/missing"), to: "\(folder.path)/none") } throws: {
+        await #expect {
+            try await client.download(for: APIRequest("/missing"), to: "\(folder.path)/none")
+        } throws: {
             error in
             if case CountersignError.status(_, let body) = error { body == Array("no".utf8) } else { false }
         }
         #expect(!folder.names.contains("none"))
-        await #expect { try await client.download(for: APIRequest("/film"), to: path + "/x") } throws: { error in
+        await #expect { try await client.download(for: APIRequest("/film"), to: path + "/x") } throws: {
+            error in
             if case CountersignError.machine = error { true } else { false }
         }
     }
@@ -149,10 +153,12 @@ import Testing
         let long = "  {" + String(repeating: " ", count: 70_000) + "}"
         let carrier = MockTransport { seen in
             seen.target == "/login/login.php"
-                ? MockAnswer(text: LegacyClientTests.login) : MockAnswer(text: seen.target == "/long" ? long : "{}")
+                ? MockAnswer(text: LegacyClientTests.login)
+                : MockAnswer(text: seen.target == "/long" ? long : "{}")
         }
         let client = try await signedIn(carrier, folder, .unsigned)
-        #expect(try await client.download(for: APIRequest("/short")).body.collect(upTo: 10) == Array("{}".utf8))
+        #expect(
+            try await client.download(for: APIRequest("/short")).body.collect(upTo: 10) == Array("{}".utf8))
         let answer = try await client.download(for: APIRequest("/long"))
         #expect(try await answer.body.collect(upTo: 100_000) == Array(long.utf8))
     }
