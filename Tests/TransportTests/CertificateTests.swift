@@ -1,3 +1,4 @@
+import CountersignMemory
 import CountersignTestKit
 import CountersignTransport
 import CountersignTrust
@@ -255,7 +256,7 @@ struct CertificateTests {
 
     @Test func reportOnlyReportsAndStillAsksTheSystem() async throws {
         let authorities = try Authorities.shared.get()
-        let seen = Guarded<[Verdict]>([])
+        let seen = Locked<[Verdict]>([])
         var options = try authorities.options
         options.observe = { verdict in seen.with { $0.append(verdict) } }
         let trust = Trust(

@@ -44,13 +44,13 @@ final class Standings: Sendable {
         case required(url: String?)
     }
 
-    private let state: Guarded<State>
+    private let state: Locked<State>
     private let shown = Broadcast<ClientState>(.latest, latest: .unavailable)
     private let events: Broadcast<ClientEvent>
 
     init(_ events: Broadcast<ClientEvent>, gate: Gate) {
         self.events = events
-        state = Guarded(State(gate: gate))
+        state = Locked(State(gate: gate))
     }
 
     var current: ClientState { state.with { $0.shown } }

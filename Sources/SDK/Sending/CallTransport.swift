@@ -35,11 +35,11 @@ final class CallTransport: Transport {
     private let reading: Reading
     private let events: Broadcast<ClientEvent>
     private let progress: @Sendable (TransferProgress) -> Void
-    private let trace: Guarded<Trace>
-    private let state = Guarded(State())
+    private let trace: Locked<Trace>
+    private let state = Locked(State())
 
     init(
-        _ core: ClientCore, _ call: ClientEvent.Call, _ trace: Guarded<Trace>, _ body: RequestBody, _ reading: Reading,
+        _ core: ClientCore, _ call: ClientEvent.Call, _ trace: Locked<Trace>, _ body: RequestBody, _ reading: Reading,
         _ progress: @escaping @Sendable (TransferProgress) -> Void
     ) {
         (carrier, origin, events) = (core.carrier, core.base.origin, core.events)
