@@ -122,12 +122,20 @@ let package = Package(
                 "CountersignTransport", "CountersignTrust", "CountersignVault",
                 "CountersignWire", "CCrypto", "CSQLite",
             ], breakable),
+        // Drives a port of the client, and judges it: the real gateway behind a front that loses and alters answers.
+        module(
+            "Conformance",
+            [
+                "CountersignAuthority", "CountersignHandshake", "CountersignLab", "CountersignOpaque",
+                "CountersignSQLite", "CountersignSchemes", "CountersignSeal", "CountersignTestKit",
+                "CountersignTrust", "CountersignWire",
+            ]),
         // A target of another name than the binary's: where file names have no case, `countersign` is the SDK's.
         .executableTarget(
             name: "CountersignCLI",
             dependencies: [
-                "Countersign", "CountersignServer", "CountersignAuthority", "CountersignClient", "CountersignGate",
-                "CountersignHandshake", "CountersignLab",
+                "Countersign", "CountersignServer", "CountersignAuthority", "CountersignClient",
+                "CountersignConformance", "CountersignGate", "CountersignHandshake", "CountersignLab",
                 "CountersignOpaque", "CountersignSchemes", "CountersignSeal", "CountersignSQLite", "CountersignHTTP",
                 "CountersignTransport", "CountersignTrust", "CountersignVault", "CountersignWire",
             ],
@@ -183,6 +191,9 @@ let package = Package(
                 "Countersign", "CountersignOpaque", "CountersignTestKit", "CountersignSchemes", "CountersignSeal",
                 "CountersignTransport", "CountersignTrust", "CountersignVault", "CountersignWire", "CCrypto", "CSQLite",
             ]),
+        tests(
+            "Conformance",
+            ["CountersignLab", "CountersignSchemes", "CountersignSeal", "CountersignWire"]),
         // Speaks OPAQUE with other people's libraries in Tests/Interop; never shipped.
         .executableTarget(
             name: "opaque-peer", dependencies: ["CountersignOpaque", "CountersignSeal", "CountersignWire"],
@@ -208,6 +219,21 @@ let package = Package(
         .executableTarget(
             name: "legacy-driver", dependencies: ["Countersign", "CountersignWire"], path: "Tests/LegacyDriver",
             swiftSettings: settings),
+        // The sample app without its views, as a command-line program; never shipped.
+        .executableTarget(
+            name: "notes", dependencies: ["Countersign"], path: "Examples/Notes",
+            exclude: [
+                "App/NotesApp.swift", "App/NotesStore.swift", "App/Views", "README.md", "backend.py", "serve.sh",
+            ],
+            sources: ["App/Model", "CommandLine"],
+            swiftSettings: settings),
+        .testTarget(
+            name: "NotesTests", dependencies: ["notes", "Countersign", "CountersignTestKit"],
+            path: "Tests/NotesTests", swiftSettings: settings),
+        // The SDK as a port under `countersign conformance`, for Tests/Interop; never shipped.
+        .executableTarget(
+            name: "conformance-driver", dependencies: ["Countersign", "CountersignSeal", "CountersignWire"],
+            path: "Tests/ConformanceDriver", swiftSettings: settings),
         // One request over the transport, for Tests/Interop; never shipped.
         .executableTarget(
             name: "transport-driver", dependencies: ["CountersignTransport", "CountersignTrust", "CountersignWire"],
@@ -238,6 +264,7 @@ if Context.environment["COUNTERSIGN_FUZZ"] == "1" {
         .executableTarget(
             name: "fuzz",
             dependencies: [
+                "Countersign",
                 "CountersignHTTP", "CountersignServer", "CountersignAuthority", "CountersignHandshake",
                 "CountersignSchemes", "CountersignOpaque", "CountersignSeal", "CountersignTransport",
                 "CountersignTrust", "CountersignVault", "CountersignWire",

@@ -1,6 +1,7 @@
-// The bodies of sign-up and login, as the routes read them: whatever bytes come, they are refused as malformed or taken, and
-// what was taken is in its bounds.
+// The bodies of sign-up, login and requests for upload tickets, as the routes read them: whatever bytes come,
+// they are refused as malformed or taken, and what was taken is in its bounds.
 import CountersignAuthority
+import CountersignGate
 import CountersignHandshake
 import CountersignSeal
 import CountersignWire
@@ -9,7 +10,7 @@ import CountersignWire
 
 @Sendable func fuzzLoginBodies(_ bytes: Span<UInt8>) {
     let body = bytes.withUnsafeBufferPointer { Array($0) }
-    for read in [readRegistration, readStart, readFinish, readPasswordLogin] {
+    for read in [readRegistration, readStart, readFinish, readPasswordLogin, readUpload] {
         do throws(Refusal) {
             try read(body)
         } catch {
@@ -48,6 +49,16 @@ import CountersignWire
     let finish = try Members(of: body).finish()
     precondition(finish.loginID.count == 16 && finish.ke3.count == 64)
     precondition(finish.signature.count == 64 && finish.mac.count == 32)
+}
+
+@Sendable private func readUpload(_ body: [UInt8]) throws(Refusal) {
+    let asked = try UploadRequest(Members(of: body), authority: Array("shop.example".utf8), mostBytes: 1 << 30)
+    let upload = asked.upload
+    precondition((1...UploadRequest.longestTarget).contains(upload.target.count) && upload.sha256.count == 32)
+    precondition((0...1 << 30).contains(upload.length) && (1...86_400).contains(asked.lifetime))
+    // What the strict parser reads is what was asked for, to the byte.
+    precondition(Array(asked.head.head[asked.head.target.range]) == upload.target)
+    precondition(upload.target.allSatisfy { (0x21...0x7E).contains($0) })
 }
 
 @Sendable private func readPasswordLogin(_ body: [UInt8]) throws(Refusal) {

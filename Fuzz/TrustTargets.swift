@@ -8,20 +8,20 @@ import CountersignWire
 /// Hosts and patterns, a text each: what is taken is written as what is read again, and a pattern made of a host means it.
 @Sendable func fuzzHosts(_ bytes: Span<UInt8>) {
     let text = bytes.text
-    if let pattern = try? HostPattern(text) {
-        precondition((try? HostPattern(pattern.description)) == pattern, "a pattern with two meanings")
+    if let pattern = try? Trust.HostPattern(text) {
+        precondition((try? Trust.HostPattern(pattern.description)) == pattern, "a pattern with two meanings")
     }
-    guard let host = try? Host(text) else {
-        precondition((try? HostPattern(text)) == nil || text.first == "*", "a pattern for what is no host")
+    guard let host = try? Trust.Host(text) else {
+        precondition((try? Trust.HostPattern(text)) == nil || text.first == "*", "a pattern for what is no host")
         return
     }
-    precondition((try? Host(host.description)) == host, "a host with two spellings")
+    precondition((try? Trust.Host(host.description)) == host, "a host with two spellings")
     for star in ["*.", "**."] {
         // Either may be too long, or an address, which has no labels.
-        guard let wide = try? HostPattern(star + text), let below = try? Host("a." + text) else { continue }
+        guard let wide = try? Trust.HostPattern(star + text), let below = try? Trust.Host("a." + text) else { continue }
         precondition(wide.matches(below) && wide.matches(host) == (star == "**."))
     }
-    guard let own = try? HostPattern(text) else { preconditionFailure("a host that is no pattern") }
+    guard let own = try? Trust.HostPattern(text) else { preconditionFailure("a host that is no pattern") }
     precondition(own.matches(host))
 }
 
@@ -40,12 +40,12 @@ import CountersignWire
 /// A certificate: what is read is all of it, and its key's pin is over bytes that stand in it.
 @Sendable func fuzzCertificate(_ bytes: Span<UInt8>) {
     let der = bytes.withUnsafeBufferPointer { Array($0) }
-    if let certificate = try? Certificate(der: der) {
+    if let certificate = try? Trust.Certificate(der: der) {
         precondition(certificate.der == der && certificate.pin.digest.count == 32)
-        precondition((try? Certificate(der: der + [0])) == nil, "something after a certificate")
+        precondition((try? Trust.Certificate(der: der + [0])) == nil, "something after a certificate")
         for case .dns(let name) in certificate.names { precondition(!name.contains("\0")) }
     }
-    _ = try? Certificate.all(inPEM: der)
+    _ = try? Trust.Certificate.all(inPEM: der)
 }
 
 /// The head of an answer to our client: what is taken has a status and fields with names, and no line break in a value.

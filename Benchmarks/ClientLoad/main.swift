@@ -15,15 +15,15 @@ struct Load {
     }
 
     /// The server is nginx's on loopback, and what is measured is not its certificate.
-    func client() throws -> Client {
+    func client() throws -> CountersignClient {
         var carriage = TransportOptions()
         carriage.concurrentRequests = places
-        var options = ClientOptions()
+        var options = CountersignOptions()
         options.carriage = .standard(carriage)
         options.remembers = .nothing
         if url.hasPrefix("http://") { options.encryption = .noneSoThatAnybodyReadsAndChangesEverything }
         let key = try ReleaseKey(id: "r_bench", secret: String(repeating: "A", count: 43))
-        return try Client(
+        return try CountersignClient(
             release: key, baseURL: url, vault: .folder(".build/bench/vault"), trust: trust, options: options)
     }
 
@@ -77,7 +77,7 @@ func question(_ kind: String, _ load: Load) throws -> (@Sendable () async throws
         let carrier = try load.carrier()
         let parts = load.url.split(separator: ":")
         guard parts.count == 3, let port = UInt16(parts[2]) else { return nil }
-        let origin = Origin(parts[0] == "https" ? .tls : .plaintext, try Host("localhost"), port: port)
+        let origin = Origin(parts[0] == "https" ? .tls : .plaintext, try Trust.Host("localhost"), port: port)
         return {
             let answer = try await carrier.send(OutgoingRequest("GET", origin, "/bench"))
             _ = try await answer.body.collect(upTo: 1 << 20)

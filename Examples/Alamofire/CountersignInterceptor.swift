@@ -14,7 +14,7 @@ import Security
 
 /// Each request leaves with its own signature and nonce: Alamofire asks again for each attempt, so that none is sent twice.
 struct CountersignInterceptor: RequestInterceptor {
-    let client: Client
+    let client: CountersignClient
 
     func adapt(
         _ urlRequest: URLRequest, for session: Session,

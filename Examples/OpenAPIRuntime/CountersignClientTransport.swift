@@ -7,10 +7,10 @@ import Foundation
 import HTTPTypes
 import OpenAPIRuntime
 
-/// Requests are signed, renewed and repeated as ``Client/data(for:progress:)`` does it. Their bodies are collected: each one's digest is
+/// Requests are signed, renewed and repeated as ``CountersignClient/data(for:progress:)`` does it. Their bodies are collected: each one's digest is
 /// signed before its first byte goes out.
 struct CountersignClientTransport: ClientTransport {
-    let client: Client
+    let client: CountersignClient
     /// Bytes of a request's body, at most.
     var largestBody = 16 << 20
 
@@ -20,7 +20,7 @@ struct CountersignClientTransport: ClientTransport {
         let path = request.path ?? "/"
         let base = baseURL.absoluteString
         let url = (base.hasSuffix("/") ? String(base.dropLast()) : base) + path
-        var own = APIRequest(HTTPMethod(request.method.rawValue), url)
+        var own = APIRequest(APIMethod(request.method.rawValue), url)
         own.fields = request.headerFields.map { Countersign.HTTPField($0.name.rawName, $0.value) }
         if let body { own.body = .bytes(try await [UInt8](Data(collecting: body, upTo: largestBody))) }
         let (data, answer) = try await client.data(for: own)

@@ -1,9 +1,9 @@
 // Accounts, passwords and sessions.
 import Countersign
 
-func logIn(_ client: Client, _ name: String, _ password: String) async throws -> String? {
+func logIn(_ client: CountersignClient, _ name: String, _ password: String) async throws -> String? {
     do {
-        let account: Account = try await client.logIn(name, password, by: .opaque)
+        let account: CountersignAccount = try await client.logIn(name, password, by: .opaque)
         print(account.name, account.session)
         return nil
     } catch {
@@ -20,31 +20,31 @@ func logIn(_ client: Client, _ name: String, _ password: String) async throws ->
 }
 
 /// For accounts that are still on their way from an older system.
-func logInAsBefore(_ client: Client, _ name: String, _ password: String) async throws {
-    try await client.logIn(name, password, by: Client.LogInMethod.passwordIsSent)
+func logInAsBefore(_ client: CountersignClient, _ name: String, _ password: String) async throws {
+    try await client.logIn(name, password, by: CountersignClient.LogInMethod.passwordIsSent)
 }
 
-func passwords(_ client: Client, _ code: String) async throws {
+func passwords(_ client: CountersignClient, _ code: String) async throws {
     try await client.changePassword(from: "correct horse battery staple", to: "another one")
     try await client.resetPassword("anna", to: "a third one", code: code)
 }
 
 /// The devices on which somebody is signed in, and ending one of them.
-func endOthers(_ client: Client) async throws {
-    for session: Client.Session in try await client.sessions() where !session.isCurrent {
+func endOthers(_ client: CountersignClient) async throws {
+    for session: CountersignClient.Session in try await client.sessions() where !session.isCurrent {
         print(session.deviceKind, session.deviceName, session.created, session.used)
         try await client.endSession(session.id)
     }
     let own = try await client.confirmSession()
-    print(own.isCurrent)
+    print(own.isCurrent, own.keyStorage ?? "unknown")
 }
 
 /// Off, nothing outlives the process; the session goes on.
-func staySignedIn(_ client: Client, _ isOn: Bool) async throws {
+func staySignedIn(_ client: CountersignClient, _ isOn: Bool) async throws {
     try await client.remember(isOn ? .session : .nothing)
 }
 
-func logOut(_ client: Client) async throws {
+func logOut(_ client: CountersignClient) async throws {
     do {
         try await client.logOut()
     } catch {
@@ -55,6 +55,6 @@ func logOut(_ client: Client) async throws {
 }
 
 /// Goes on showing what it may still read.
-func later(_ client: Client) {
+func later(_ client: CountersignClient) {
     if case .updateRequired = client.state { client.continueDespiteUpdate() }
 }

@@ -1,7 +1,7 @@
 // Every error of a client is another thing to do.
 import Countersign
 
-func explain(_ error: ClientError) -> String {
+func explain(_ error: CountersignError) -> String {
     switch error {
     case .notSignedIn: "to the login page"
     case .signedOut(let end): "to the login page, with the reason: \(end.how), at \(end.at ?? 0)"
@@ -9,6 +9,7 @@ func explain(_ error: ClientError) -> String {
     case .wrongCredentials: "ask again"
     case .unusableName(let why), .unusablePassword(let why): why
     case .refused(let refusal): explain(refusal)
+    case .authorityKeyMissing(let refusal): "give the release key its authority key: \(refusal.code)"
     case .updateRequired(let url): "to the shop: \(url ?? "-")"
     case .presenceNeeded: "ask for a presence"
     case .notPresent(let step): "\(step)"
@@ -21,6 +22,7 @@ func explain(_ error: ClientError) -> String {
     case .certificateNotPinned: "pin the certificate"
     case .vaultLocked(let detail): "later: \(detail)"
     case .vaultFailed(let detail): "leave everything as it is: \(detail)"
+    case .deviceKeyUnavailable(let detail): "later, or to the login page: \(detail)"
     case .manifest(let problem): "the pins stay: \(problem)"
     case .encoding(let detail), .decoding(let detail): "a mistake in the app or the backend: \(detail)"
     case .status(let response, let body): "\(response.status): \(body.count) bytes"
@@ -28,7 +30,7 @@ func explain(_ error: ClientError) -> String {
     }
 }
 
-func explain(_ refusal: ClientError.Refusal) -> String {
+func explain(_ refusal: CountersignError.Refusal) -> String {
     guard refusal.isGenuine else { return "somebody says: \(refusal.title)" }
     let wait = refusal.retryAfter.map { ", again in \($0) s" } ?? ""
     return
@@ -36,7 +38,10 @@ func explain(_ refusal: ClientError.Refusal) -> String {
 }
 
 /// Values for an app's own tests.
-let signedOut = ClientState.signedOut(.ended(SessionEnd(.replaced(by: "tablet"), at: 1_767_225_600)))
-let signedIn = ClientState.active(Account(name: "anna", session: "s_1"))
-let why: ClientState.SignedOutReason = .nobody
+let signedOut = CountersignState.signedOut(.ended(SessionEnd(.replaced(by: "tablet"), at: 1_767_225_600)))
+let signedIn = CountersignState.active(CountersignAccount(name: "anna", session: "s_1"))
+let why: CountersignState.SignedOutReason = .nobody
 let how = SessionEnd.How.expired
+
+/// Ended by this device itself: its hardware was cleared, or what it kept was copied from another device.
+func isOfThisDevice(_ end: SessionEnd) -> Bool { end.how == .deviceKeyLost }

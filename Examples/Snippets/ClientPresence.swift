@@ -2,28 +2,39 @@
 import Countersign
 
 /// The device's signing key is bound to a person; whoever copies the vault has no session that can be renewed.
-func optionsWithPresence(_ presence: Presence) -> ClientOptions {
-    var options = ClientOptions()
+func optionsWithPresence(_ presence: UserPresence) -> CountersignOptions {
+    var options = CountersignOptions()
     options.deviceKey = .boundToPresence(presence)
     return options
 }
 
+/// An app that goes on only where its keys are in the Secure Enclave or a TPM. Unasked, hardware is used
+/// where there is any.
+func optionsWithHardware() -> CountersignOptions {
+    var options = CountersignOptions()
+    options.deviceKeyStorage = .hardwareOnly
+    return options
+}
+
+/// For a test bench on which many devices live on one machine.
+let inSoftware: [CountersignOptions.DeviceKeyStorage] = [.softwareOnly, .hardwareWhereThereIsOne]
+
 /// Nobody is asked at launch; only what needs the key asks for him.
-func withoutGate(_ options: ClientOptions) -> ClientOptions {
+func withoutGate(_ options: CountersignOptions) -> CountersignOptions {
     var options = options
-    if options.gate == .atLaunch { options.gate = ClientOptions.Gate.none }
+    if options.gate == .atLaunch { options.gate = CountersignOptions.Gate.none }
     return options
 }
 
 /// Routes that want the device's own signature, a refresh, another password: within the closure, and not outside of it.
-func pay(_ client: Client, _ payment: APIRequest) async throws -> Int {
+func pay(_ client: CountersignClient, _ payment: APIRequest) async throws -> Int {
     try await client.withPresence("Confirm payment") { client in
         try await client.data(for: payment).1.status
     }
 }
 
 /// The gate after launch.
-func gate(_ client: Client) async -> String? {
+func gate(_ client: CountersignClient) async -> String? {
     switch await client.resume() {
     case .active: return nil
     case .locked: break
@@ -45,4 +56,4 @@ func gate(_ client: Client) async -> String? {
 }
 
 /// Where the key is kept with the session, nobody is asked.
-let unbound = ClientOptions.DeviceKey.kept
+let unbound = CountersignOptions.DeviceKey.kept

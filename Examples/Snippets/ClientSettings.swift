@@ -2,8 +2,8 @@
 import Countersign
 import Foundation
 
-func options() -> ClientOptions {
-    var options = ClientOptions()
+func options() -> CountersignOptions {
+    var options = CountersignOptions()
     options.device = DeviceDescription(.phone, name: "Anna's phone")
     options.userAgent = "notes/3.1"
     options.json = .snakeCase
@@ -15,17 +15,17 @@ func options() -> ClientOptions {
 }
 
 /// Time-outs, a proxy, how many requests at once; and what is rarely set.
-func rareOptions() -> ClientOptions {
+func rareOptions() -> CountersignOptions {
     var transport = TransportOptions()
     transport.concurrentRequests = 4
-    var options = ClientOptions()
+    var options = CountersignOptions()
     options.carriage = .standard(transport)
     options.routes = "/countersign/v1"
     options.clock = .system
-    options.encryption = ClientOptions.Encryption.required
-    options.whenPaused = ClientOptions.Pause.fail
-    options.remembers = ClientOptions.Remembering.nothing
-    options.bearerSecrets = ClientOptions.BearerSecrets.onlyToThePinnedCertificate
+    options.encryption = CountersignOptions.Encryption.required
+    options.whenPaused = CountersignOptions.Pause.fail
+    options.remembers = CountersignOptions.Remembering.nothing
+    options.bearerSecrets = CountersignOptions.BearerSecrets.onlyToThePinnedCertificate
     options.json = JSONCoding(encoder: JSONEncoder(), decoder: JSONDecoder())
     options.json.encoder.outputFormatting = .sortedKeys
     options.json.decoder.dateDecodingStrategy = .iso8601
@@ -33,18 +33,22 @@ func rareOptions() -> ClientOptions {
 }
 
 /// A bench on this machine, without TLS, and with passwords to whatever certificate.
-func benchOptions(_ carrier: any Carrier) -> ClientOptions {
-    var options = ClientOptions()
+func benchOptions(_ carrier: any Carrier) -> CountersignOptions {
+    var options = CountersignOptions()
     options.encryption = .noneSoThatAnybodyReadsAndChangesEverything
     options.bearerSecrets = .toAnyCertificateThatVerifies
-    options.carriage = ClientOptions.Carriage.custom(carrier)
+    options.passwordLogin = .onFirstSignInOverPinnedTLS
+    options.missingAuthorityKey = CountersignOptions.MissingAuthorityKey.leavesRefusalsUnverified
+    options.carriage = CountersignOptions.Carriage.custom(carrier)
     options.json = .standard
+    options.passwordLogin = CountersignOptions.PasswordLogin.never
+    options.missingAuthorityKey = .isAnError
     return options
 }
 
 /// Sees each request before it is signed, and each answer.
-struct Languages: Interceptor {
-    func intercept(_ request: APIRequest, next: Next) async throws -> APIAnswer {
+struct Languages: APIInterceptor {
+    func intercept(_ request: APIRequest, next: InterceptorChain) async throws -> APIAnswer {
         var request = request
         request.set("Accept-Language", "de-AT")
         return try await next(request)
@@ -52,13 +56,13 @@ struct Languages: Interceptor {
 }
 
 /// Answers what it knows.
-struct Offline: Interceptor {
-    func intercept(_ request: APIRequest, next: Next) async throws -> APIAnswer {
+struct Offline: APIInterceptor {
+    func intercept(_ request: APIRequest, next: InterceptorChain) async throws -> APIAnswer {
         do {
             return try await next(request)
         } catch {
             guard error.isOffline else { throw error }
-            return APIAnswer(status: 200, fields: [HTTPField("Age", "3600")], body: Array("[]".utf8))
+            return APIAnswer(status: 200, fields: [HeaderField("Age", "3600")], body: Array("[]".utf8))
         }
     }
 }
@@ -73,7 +77,7 @@ func quiet(_ answer: APIAnswer) -> APIAnswer {
 func small(_ answer: APIAnswer) async throws -> [UInt8] { try await answer.body.collect(upTo: 1024) }
 
 /// Pins that an offline key may replace.
-func withPins(_ options: ClientOptions, _ keys: [[UInt8]], file: String) -> ClientOptions {
+func withPins(_ options: CountersignOptions, _ keys: [[UInt8]], file: String) -> CountersignOptions {
     var options = options
     var signers = PinUpdates.Signers(app: "notes", keys: keys, version: 3, store: ManifestFile(file))
     print(signers.app, signers.keys.count, signers.version, signers.store)
@@ -82,17 +86,18 @@ func withPins(_ options: ClientOptions, _ keys: [[UInt8]], file: String) -> Clie
     return options
 }
 
-func takeUp(_ manifest: [UInt8], _ client: Client) throws { print(try client.updatePins(manifest)) }
+func takeUp(_ manifest: [UInt8], _ client: CountersignClient) throws { print(try client.updatePins(manifest)) }
 
 /// From the authority's own route, once a day.
-func refreshPins(_ client: Client) async throws { print(try await client.fetchPins() ?? 0) }
+func refreshPins(_ client: CountersignClient) async throws { print(try await client.fetchPins() ?? 0) }
 
 /// A log without secrets: there is no place for them in an event.
-func log(_ client: Client) async {
-    for await event: ClientEvent in client.events {
+func log(_ client: CountersignClient) async {
+    for await event: CountersignEvent in client.events {
         switch event {
         case .began(let call): print(call.number, call.method, call.host, call.path)
         case .sent(let call, let copy, .lostAnswer): print(call.number, copy, "its answer was lost")
+        case .sent(let call, let copy, .backOff(let delay)): print(call.number, copy, "after \(delay)")
         case .sent(let call, let copy, .refused(let code)): print(call.number, copy, code)
         case .sent(let call, let copy, .other), .sent(let call, let copy, nil): print(call.number, copy)
         case .answered(let call, let status, let signer, let after): print(call.number, status, signer, after)
@@ -112,7 +117,7 @@ func log(_ client: Client) async {
 }
 
 /// Where an update is; a log has its address without the query.
-func open(_ link: ClientEvent.Link) -> String { link == ClientEvent.Link("") ? "-" : link.url }
+func open(_ link: CountersignEvent.Link) -> String { link == CountersignEvent.Link("") ? "-" : link.url }
 
 /// What can be seen of a key.
 func describe(_ key: ReleaseKey) -> String { "\(key.description) of \(key.app ?? "an app"), id \(key.id)" }
@@ -121,5 +126,5 @@ func describe(_ key: ReleaseKey) -> String { "\(key.description) of \(key.app ??
 let kinds: [DeviceDescription.Kind] = [.phone, .tablet, .watch, .tv, .desktop, .other]
 
 /// The ways in which a renewal ends, and a call fails, in an event.
-let lost = ClientEvent.Refreshed.lost
-let noNetwork: [ClientEvent.Failure] = [.offline, .connection]
+let lost = CountersignEvent.Refreshed.lost
+let noNetwork: [CountersignEvent.Failure] = [.offline, .connection]

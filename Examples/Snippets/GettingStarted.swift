@@ -3,11 +3,11 @@ import Countersign
 import Foundation
 
 /// One for each server, for the whole app.
-func makeClient() throws -> Client {
+func makeClient() throws -> CountersignClient {
     let key = try ReleaseKey(
         id: "r_1a2b3c", secret: "VGhpcnR5LXR3byBieXRlcyBvZiBhIHJlbGVhc2Uga2V5IQ",
         authorityKey: "TWluZSBpcyBhIHB1YmxpYyBrZXkgb2YgMzIgYnl0ZXM", app: "notes")
-    let client = try Client(
+    let client = try CountersignClient(
         release: key, baseURL: "https://api.example.com", vault: .platform,
         trust: [
             .host(
@@ -17,7 +17,17 @@ func makeClient() throws -> Client {
     return client
 }
 
-func useIt(_ client: Client) async throws {
+/// In a debug build, once: whether key, secret and authority key are this server's.
+func check(_ client: CountersignClient) async {
+    do {
+        let seconds = try await client.checkSetup()
+        print("the clock is \(seconds) s behind")
+    } catch {
+        print(error)
+    }
+}
+
+func useIt(_ client: CountersignClient) async throws {
     await client.resume()
     try await client.signUp("anna", "correct horse battery staple")
     try await client.logIn("anna", "correct horse battery staple")
@@ -26,7 +36,7 @@ func useIt(_ client: Client) async throws {
 }
 
 /// At launch: signs in silently who was signed in last time.
-func launch(_ client: Client, _ screen: Screen) async {
+func launch(_ client: CountersignClient, _ screen: Screen) async {
     await client.resume()
     for await state in client.states {
         switch state {
@@ -51,7 +61,7 @@ func sentence(_ end: SessionEnd) -> String {
     case .reused: "Somebody may have a copy of your session."
     case .passwordChanged: "Your password was changed."
     case .disabled: "Your account is locked."
-    case .restored: "Please sign in again."
+    case .restored, .deviceKeyLost: "Please sign in again."
     case .other(let word): word
     }
 }

@@ -23,10 +23,10 @@ struct OldSettings: RememberedCredentials {
 
 /// At each start; it costs little once nothing is left.
 func moveIn(_ settings: SettingsFile, to vault: Vault) async throws {
-    let report: Migration.Report = try await Migration(from: OldSettings(file: settings), into: vault).run()
+    let report: VaultMigration.Report = try await VaultMigration(from: OldSettings(file: settings), into: vault).run()
     print("moved \(report.moved), the vault's were newer: \(report.superseded), erased: \(report.discarded)")
     for (key, reason) in report.left { print("\(key) is still there: \(reason)") }
-    assert(report != Migration.Report())
+    assert(report != VaultMigration.Report())
 }
 
 /// One thing at a time, where an app knows best.

@@ -2,11 +2,11 @@
 import CountersignVault
 
 /// Linux: a finger, else the password of the account. On Apple's platforms it is `Presence.platform`, and asks by itself.
-func presence(askPassword: @escaping @Sendable (String) async -> String?) -> Presence {
+func presence(askPassword: @escaping @Sendable (String) async -> String?) -> UserPresence {
     .platform(service: "login") { reason in await askPassword(reason) }
 }
 
-func recoveryCode(_ presence: Presence, in vault: Vault) async throws -> [UInt8]? {
+func recoveryCode(_ presence: UserPresence, in vault: Vault) async throws -> [UInt8]? {
     let name = try ItemName(service: "com.example.app", account: "recovery-code")
     switch try await presence.bytes(name, in: vault, reason: "Show the recovery code") {
     case .present(let code): return code
@@ -17,13 +17,13 @@ func recoveryCode(_ presence: Presence, in vault: Vault) async throws -> [UInt8]
     return nil
 }
 
-func keepRecoveryCode(_ code: [UInt8], _ presence: Presence, in vault: Vault) async throws -> PresenceStep? {
+func keepRecoveryCode(_ code: [UInt8], _ presence: UserPresence, in vault: Vault) async throws -> PresenceStep? {
     let name = try ItemName(service: "com.example.app", account: "recovery-code")
     let kept: PresenceAnswer<Void> = try await presence.setBytes(code, at: name, in: vault, reason: "Keep the code")
     if case .notPresent(let step, _) = kept { return step }
     return nil
 }
 
-func forgetRecoveryCode(_ presence: Presence, in vault: Vault) async throws {
+func forgetRecoveryCode(_ presence: UserPresence, in vault: Vault) async throws {
     try await presence.remove(ItemName(service: "com.example.app", account: "recovery-code"), in: vault)
 }

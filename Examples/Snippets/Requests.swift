@@ -7,7 +7,7 @@ struct Note: Codable {
 }
 
 /// Values in and out.
-func notes(_ client: Client) async throws -> [Note] {
+func notes(_ client: CountersignClient) async throws -> [Note] {
     let note = try APIRequest.json(.post, "/notes", Note(title: "Milk"))
     let kept: Note = try await client.value(for: note)
     print(kept.title)
@@ -15,9 +15,9 @@ func notes(_ client: Client) async throws -> [Note] {
 }
 
 /// All of a request.
-func whole(_ client: Client, _ picture: URL) async throws {
+func whole(_ client: CountersignClient, _ picture: URL) async throws {
     var request = APIRequest(
-        .put, "/pictures/1", fields: [HTTPField("Content-Type", "image/png")], body: .bytes([1, 2]))
+        .put, "/pictures/1", fields: [HeaderField("Content-Type", "image/png")], body: .bytes([1, 2]))
     request.set("Accept-Language", "de-AT")
     request.caller = .app
     print(request.method, request.path, request.value(of: "accept-language") ?? "", request.fields.count, request.body)
@@ -26,11 +26,11 @@ func whole(_ client: Client, _ picture: URL) async throws {
 
     let deleting = APIRequest(.delete, picture)
     _ = try await client.data(for: deleting)
-    for method: HTTPMethod in [.get, .head, .patch, .options, HTTPMethod("REPORT")] { print(method.description) }
+    for method: APIMethod in [.get, .head, .patch, .options, APIMethod("REPORT")] { print(method.description) }
 }
 
 /// A wish that outlives the call: the key is kept first, and given again after a restart, so that it is done once.
-func pay(_ client: Client, _ key: String) async throws {
+func pay(_ client: CountersignClient, _ key: String) async throws {
     var payment = try APIRequest.json(.post, "/payments", ["amount": 12], coding: .snakeCase)
     payment.idempotencyKey = key
     do {
@@ -42,7 +42,7 @@ func pay(_ client: Client, _ key: String) async throws {
 }
 
 /// Large bodies, either way. What a body is says whether it can be sent twice.
-func large(_ client: Client, _ file: String, _ lines: AsyncStream<[UInt8]>, sha256: [UInt8]) async throws {
+func large(_ client: CountersignClient, _ file: String, _ lines: AsyncStream<[UInt8]>, sha256: [UInt8]) async throws {
     _ = try await client.upload(APIRequest(.put, "/film"), from: .file(path: file)) { far in print(far.sent) }
     _ = try await client.upload(APIRequest(.put, "/log"), from: .once(OnceBody(.bytes(9), lines), sha256: sha256))
     let again = ReplayableBody(.bytes(0)) { AsyncStream { $0.finish() } }
@@ -55,16 +55,16 @@ func large(_ client: Client, _ file: String, _ lines: AsyncStream<[UInt8]>, sha2
 }
 
 /// Again and again, until the session ends or the app is not served any more.
-func watch(_ client: Client) async throws {
+func watch(_ client: CountersignClient) async throws {
     for try await (data, response) in client.poll(APIRequest("/news"), every: .seconds(30)) {
         print(data.count, response.status)
     }
 }
 
-func polling(_ client: Client) -> Polling { client.poll(APIRequest("/news"), every: .seconds(30)) }
+func polling(_ client: CountersignClient) -> APIPolling { client.poll(APIRequest("/news"), every: .seconds(30)) }
 
 /// Signed here, sent by another HTTP stack.
-func elsewhere(_ client: Client) async throws {
+func elsewhere(_ client: CountersignClient) async throws {
     let signed: SignedRequest = try await client.signed(APIRequest("/notes"))
     print(signed.method, signed.url)
     for field in signed.fields { print("\(field.name): \(String(decoding: field.value, as: UTF8.self))") }

@@ -17,7 +17,7 @@ func aMockTransport() async throws {
     transport.append(
         .answer(MockAnswer(text: "late").after(.seconds(5))), .answer(MockAnswer(text: "ha").breakingOff()))
 
-    let request = OutgoingRequest("GET", Origin(.tls, try Host("api.example.com")), "/notes")
+    let request = OutgoingRequest("GET", Origin(.tls, try Trust.Host("api.example.com")), "/notes")
     let response = try await transport.send(request)
     assert(response.status == 404)
     for seen: SeenRequest in transport.seen {
@@ -31,7 +31,8 @@ func aMockTransport() async throws {
 /// One that asks a closure, as a small server would.
 func aMockServer() -> MockTransport {
     MockTransport { request in
-        request.target == "/time" ? MockAnswer(text: "12:00") : MockAnswer(404, fields: [HTTPField("Retry-After", "1")])
+        request.target == "/time"
+            ? MockAnswer(text: "12:00") : MockAnswer(404, fields: [HeaderField("Retry-After", "1")])
     }
 }
 
@@ -39,7 +40,7 @@ func aMockServer() -> MockTransport {
 func anAnswerInParts() -> MockAnswer {
     var answer = MockAnswer()
     answer.status = 206
-    answer.fields = [HTTPField("Content-Type", "text/plain")]
+    answer.fields = [HeaderField("Content-Type", "text/plain")]
     answer.pieces = [Array("one".utf8), Array("two".utf8)]
     answer.delay = .milliseconds(200)
     answer.ending = MockAnswer.Ending.brokenOff(.cancelled)
@@ -104,14 +105,14 @@ func check(_ sign: (_ stringToSign: String, _ secret: [UInt8]) -> String) {
 }
 
 /// A client that is signed in, over the mock: everything of the app's own but the server.
-func aSignedInClient(_ key: ReleaseKey) throws -> (Client, MockTransport) {
+func aSignedInClient(_ key: ReleaseKey) throws -> (CountersignClient, MockTransport) {
     let vault = try FaultyVault().vault
     try vault.pretend("anna", isSignedInTo: "api.example.com", app: key.app)
     let (clock, transport) = (ManualClock(), aMockServer())
-    var options = ClientOptions()
+    var options = CountersignOptions()
     options.carriage = .custom(transport)
     options.clock = clock.deviceClock
-    let client = try Client(
+    let client = try CountersignClient(
         release: key, baseURL: "https://api.example.com", vault: .using(vault), trust: .system, options: options)
     return (client, transport)
 }

@@ -48,10 +48,10 @@ func aRevokedServer(at time: Int64) async throws {
     defer { server.stop() }
     var options = TransportOptions()
     options.authorities = .instead([chain[2].certificate])
-    options.addresses = [try Host("api.example.com"): try Host("127.0.0.1")]
+    options.addresses = [try Trust.Host("api.example.com"): try Trust.Host("127.0.0.1")]
     options.clock.wall = { time }
     let transport = try HTTPTransport(trust: .system, options: options)
-    let origin = Origin(.tls, try Host("api.example.com"), port: server.port)
+    let origin = Origin(.tls, try Trust.Host("api.example.com"), port: server.port)
     do {
         _ = try await transport.send(OutgoingRequest("GET", origin, "/"))
     } catch {

@@ -4,8 +4,8 @@ import CountersignTrust
 
 func fetch(_ trust: Trust) async throws -> [UInt8] {
     let transport: HTTPTransport = try PlatformTransport(trust: trust)
-    let origin = Origin(.tls, try Host("status.example.net"))
-    let request = OutgoingRequest("GET", origin, "/now?part=all", fields: [HTTPField("Accept", "application/json")])
+    let origin = Origin(.tls, try Trust.Host("status.example.net"))
+    let request = OutgoingRequest("GET", origin, "/now?part=all", fields: [HeaderField("Accept", "application/json")])
     let response = try await transport.send(request)
     guard response.status == 200 else { return [] }
     print(response.value(of: "Content-Type") ?? [], response.fields.map(\.name))
@@ -56,7 +56,7 @@ func options() throws -> TransportOptions {
     options.totalTimeout = .unlimited
     options.authorities = TransportOptions.Authorities.machine
     options.proxy = TransportOptions.Proxy.none
-    options.addresses = [try Host("api.example.com"): try Host("192.0.2.1")]
+    options.addresses = [try Trust.Host("api.example.com"): try Trust.Host("192.0.2.1")]
     options.observe = { verdict in print(verdict) }
     options.clock = .system
     options.reachability = .system
@@ -64,12 +64,12 @@ func options() throws -> TransportOptions {
 }
 
 /// Through a company's proxy, and under its own authority.
-func company(_ authority: Certificate) throws -> TransportOptions {
+func company(_ authority: Trust.Certificate) throws -> TransportOptions {
     var options = TransportOptions()
-    options.proxy = .tunnel(try Host("proxy.example.com"), port: 3128)
+    options.proxy = .tunnel(try Trust.Host("proxy.example.com"), port: 3128)
     options.authorities = .instead([authority])
-    options.reachability = Reachability { .online }
-    if options.reachability.state() == Reachability.State.offline { print("offline") }
+    options.reachability = NetworkReachability { .online }
+    if options.reachability.state() == NetworkReachability.State.offline { print("offline") }
     return options
 }
 

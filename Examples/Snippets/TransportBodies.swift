@@ -16,7 +16,7 @@ func upload(_ lines: AsyncStream<[UInt8]>, _ transport: any Carrier, to origin: 
     request.body = .none
     request.method = "HEAD"
     request.target = Array("/files/2".utf8)
-    request.fields = [HTTPField("Accept", bytes: Array("*/*".utf8))]
+    request.fields = [HeaderField("Accept", bytes: Array("*/*".utf8))]
     print(request.origin, request.authority, request.fields.map(\.value))
 }
 

@@ -2,27 +2,30 @@
 import CountersignTrust
 
 /// Enough to tell a lost key from an attack.
-func explain(_ verdict: Verdict) -> String {
+func explain(_ verdict: Trust.Verdict) -> String {
     guard !verdict.isAccepted else { return verdict.decision == .reported ? "accepted, and reported" : "accepted" }
     let expected = verdict.expected.map(\.description), served = verdict.served.map(\.description)
     return "\(verdict.host): expected \(expected), served \(served); "
         + verdict.reasons.map(sentence).joined(separator: "; ")
 }
 
-func sentence(_ reason: Verdict.Reason) -> String {
+func sentence(_ reason: Trust.Verdict.Reason) -> String {
     switch reason {
     case .hostNotNamed: "no rule names the host"
     case .chain(let problem): sentence(problem)
     case .wrongHost(let names): "the certificate is for \(names)"
     case .pinNotMet: "another key"
     case .certificateNotPinned(let problem): "another certificate: \(sentence(problem))"
+    case .serverCertificateNotPinned: "another certificate; the chain is not checked, so only the server's own counts"
+    case .serverKeyNotPinned: "another key; the chain is not checked, so only the server's own counts"
     case .custom(let name, let reason): "\(name): \(reason)"
+    case .customNotReached(let name, let problem): "\(name) was not called: \(sentence(problem))"
     case .revoked: "revoked, as the server itself proves"
     case .badStaple(let detail): "a proof of good standing that is none: \(detail)"
     }
 }
 
-func sentence(_ problem: PathProblem) -> String {
+func sentence(_ problem: Trust.PathProblem) -> String {
     switch problem {
     case .noCertificate: "no certificate"
     case .expired: "expired: or the device's clock is wrong"
@@ -38,7 +41,7 @@ func sentence(_ problem: PathProblem) -> String {
 }
 
 /// A decision and its name in a log.
-func name(_ decision: Verdict.Decision) -> String {
+func name(_ decision: Trust.Verdict.Decision) -> String {
     switch decision {
     case .accepted: "accepted"
     case .reported: "reported"
@@ -48,25 +51,25 @@ func name(_ decision: Verdict.Decision) -> String {
 
 /// For a stack of one's own: the same judgement over what its TLS library has found.
 func judge(_ chain: [[UInt8]], for name: String, at time: Int64, by trust: Trust, _ library: OwnLibrary) throws
-    -> Verdict
+    -> Trust.Verdict
 {
-    let served = try chain.map { der in try Certificate(der: der) }
+    let served = try chain.map { der in try Trust.Certificate(der: der) }
     for certificate in served {
-        print(certificate.isSelfIssued, certificate.der.count, certificate.isFor(try Host(name)))
+        print(certificate.isSelfIssued, certificate.der.count, certificate.isFor(try Trust.Host(name)))
         for case .dns(let name) in certificate.names { print(name) }
         for case .address(let bytes) in certificate.names { print(bytes) }
     }
-    return trust.judge(Evidence(host: try Host(name), served: served, time: time, paths: library))
+    return trust.judge(Trust.Evidence(host: try Trust.Host(name), served: served, time: time, paths: library))
 }
 
 /// Certificate paths, as that library checks them.
-struct OwnLibrary: PathValidation {
-    let validate: @Sendable ([Certificate], [Certificate]?, Int64) -> [Certificate]?
+struct OwnLibrary: Trust.PathValidation {
+    let validate: @Sendable ([Trust.Certificate], [Trust.Certificate]?, Int64) -> [Trust.Certificate]?
 
     func path(
-        for served: [Certificate], to anchors: Anchors, at time: Int64
-    ) throws(PathProblem) -> [Certificate] {
-        let path: [Certificate]? =
+        for served: [Trust.Certificate], to anchors: Trust.Anchors, at time: Int64
+    ) throws(Trust.PathProblem) -> [Trust.Certificate] {
+        let path: [Trust.Certificate]? =
             switch anchors {
             case .system: validate(served, nil, time)
             case .only(let some): validate(served, some, time)
@@ -77,10 +80,11 @@ struct OwnLibrary: PathValidation {
 }
 
 /// A policy that looks at the whole path, and at when.
-let longLived = Policy.custom("no root that is older than the app") { evidence in
-    guard evidence.time > 1_700_000_000, let path = try? evidence.path(to: Anchors.system) else { return .accept }
-    return path.count > 1 ? Policy.Opinion.accept : Policy.Opinion.refuse("a server that is its own authority")
+let longLived = Trust.Policy.custom("no root that is older than the app") { evidence in
+    guard evidence.time > 1_700_000_000, let path = try? evidence.path(to: Trust.Anchors.system) else { return .accept }
+    return path.count > 1
+        ? Trust.Policy.Opinion.accept : Trust.Policy.Opinion.refuse("a server that is its own authority")
 }
 
 /// The names in a certificate.
-func dnsNames(_ names: [Certificate.Name]) -> [String] { names.map(\.description) }
+func dnsNames(_ names: [Trust.Certificate.Name]) -> [String] { names.map(\.description) }

@@ -40,6 +40,8 @@ package enum MeterOutcome: Sendable, Hashable {
     case accepted
     /// Under the key that is to follow the current one.
     case acceptedUnderNextKey
+    /// By an upload ticket, without a signature.
+    case acceptedByTicket
     /// Let through to a route that is open to anybody: nothing was judged.
     case open
     /// Let through although it would be refused for this: its route only observes.
@@ -48,7 +50,7 @@ package enum MeterOutcome: Sendable, Hashable {
 
     /// Every one, in an order that does not change while the process runs.
     package static let all: [MeterOutcome] =
-        [.accepted, .acceptedUnderNextKey, .open] + Refusal.Code.allCases.map { .refused($0) }
+        [.accepted, .acceptedUnderNextKey, .acceptedByTicket, .open] + Refusal.Code.allCases.map { .refused($0) }
         + Refusal.Code.allCases.map { .observed($0) }
 
     /// How the store spells it: never reused.
@@ -56,6 +58,7 @@ package enum MeterOutcome: Sendable, Hashable {
         switch self {
         case .accepted: "accepted"
         case .acceptedUnderNextKey: "accepted-next"
+        case .acceptedByTicket: "accepted-ticket"
         case .open: "open"
         case .observed(let code): MeterOutcome.observedPrefix + code.rawValue
         case .refused(let code): code.rawValue
@@ -68,6 +71,7 @@ package enum MeterOutcome: Sendable, Hashable {
         switch name {
         case "accepted": self = .accepted
         case "accepted-next": self = .acceptedUnderNextKey
+        case "accepted-ticket": self = .acceptedByTicket
         case "open": self = .open
         default:
             let isObserved = name.hasPrefix(MeterOutcome.observedPrefix)

@@ -85,6 +85,18 @@ extension PolicyKey {
         return text
     }
 
+    @Sendable static func applyUploadTickets(_ policy: inout Policy, from text: String) -> String? {
+        guard let count = number(text[...]), (0...1000).contains(count) else { return nil }
+        policy.uploadTickets = count
+        return String(count)
+    }
+
+    @Sendable static func applyUploadTicketLifetime(_ policy: inout Policy, from text: String) -> String? {
+        guard let seconds = seconds(text[...]) else { return nil }
+        policy.uploadTicketLifetime = Int64(seconds)
+        return text
+    }
+
     /// For `anonymous` and `device-signed`, which stand for rules of routes: ``RouteRules/setting(_:)``.
     @Sendable static func applyPaths(_ policy: inout Policy, from text: String) -> String? {
         RoutePaths(text).map { _ in text }

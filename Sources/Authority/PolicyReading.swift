@@ -148,7 +148,7 @@ extension PolicyKey {
     }
 
     /// `90s`, `5m` or `12h`, from a second to a day.
-    static func seconds(_ text: Substring) -> Int? {
+    package static func seconds(_ text: Substring) -> Int? {
         let unit =
             switch text.last {
             case "s": 1

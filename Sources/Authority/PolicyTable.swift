@@ -110,6 +110,17 @@ extension PolicyKey {
             fallback: "90d", expected: "1d to 1000d, or a shorter time such as 12h", visibility: .shown,
             apply: applySessionIdle),
         PolicyKey(
+            name: "upload-tickets", value: "16",
+            meaning:
+                "how many unused upload tickets a session may have (an account four times as many): each lets "
+                + "one upload in without a signature",
+            fallback: "0", expected: "a number from 0, which allows none, to 1000", visibility: .shown,
+            apply: applyUploadTickets),
+        PolicyKey(
+            name: "upload-ticket-max", value: "24h", meaning: "the longest that an upload ticket may live",
+            fallback: "24h", expected: "a time from 1s to 24h such as 6h", visibility: .shown,
+            apply: applyUploadTicketLifetime),
+        PolicyKey(
             name: "anonymous", value: "all | none | /PATH,…",
             meaning:
                 "short for rules of routes: these paths, and what is below them, ask for `signed` and "

@@ -7,7 +7,9 @@ import CountersignWire
 ///
 /// Every change is durable when its call returns. One of apps, releases and keys counts the store's revision up by one, in
 /// the same transaction; accounts and sessions leave it as it is, and sessions have a count of their own.
-package protocol Store: MetaStore, ReleaseStore, MeterStore, AuditStore, AccountStore, SessionStore, IdempotencyStore {
+package protocol Store: MetaStore, ReleaseStore, MeterStore, AuditStore, AccountStore, SessionStore, IdempotencyStore,
+    UploadTicketStore
+{
     /// Makes the store, or brings it up to this build's layout. Until then, a store that was never made is read as an
     /// empty one, and nothing is written.
     func prepare() throws(Fault)

@@ -22,8 +22,8 @@ enum Tool {
         .meter, .replayStatus, .replayConfirmClock, .auditList, .auditVerify, .assertionKeys, .assertionRotate,
         .pinsKeygen, .pinsSign,
         .pinsShow, .pinsPublish, .profileAdd, .signUp, .logIn,
-        .logOut, .status, .sessions, .password, .request, .sign,
-        .verify, .explain, .selfTest, .benchStore, .benchReplay, .benchLogin, .bench, .lab, .version,
+        .logOut, .status, .sessions, .password, .request, .uploadTicket, .sign,
+        .verify, .explain, .selfTest, .conformance, .benchStore, .benchReplay, .benchLogin, .bench, .lab, .version,
     ]
 
     static func run(_ arguments: [String], console: Console = Console(), environment: Environment = .process)

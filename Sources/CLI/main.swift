@@ -3,6 +3,8 @@ import Glibc
 
 // Every command, for the client's hold passwords and a session's root.
 ProcessMemory.keepPrivate()
+// The TPM's library would write lines of its own on standard error; who wants them sets the variable.
+setenv("TSS2_LOG", "all+none", 0)
 let status = Tool.run(Array(CommandLine.arguments.dropFirst())).rawValue
 fflush(nil)
 // Threads that still run must not meet libraries that are being taken down.

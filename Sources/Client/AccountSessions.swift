@@ -18,6 +18,9 @@ package struct AccountSessions: Sendable {
         /// The last login or refresh.
         package let used: Int64
         package let isCurrent: Bool
+        /// Where its device says that it keeps its keys; nil where it has not said, and from servers that do
+        /// not ask.
+        package let keyStorage: String?
     }
 
     /// This session, as the authority sees it.
@@ -59,6 +62,7 @@ extension AccountSessions.Entry {
         deviceClass = try device.text("class")
         guard let name = Device.Name(try device.text("name")) else { throw device.missing("name", "a device's name") }
         deviceName = name.description
+        keyStorage = answer.optionalText("key_storage")
         created = try answer.number("created")
         used = try answer.number("used")
     }

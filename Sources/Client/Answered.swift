@@ -7,8 +7,8 @@ extension SignedCalls {
         package let response: Response
         /// Nil for an answer that nobody is known to have given: a backend's, which passes through unsigned.
         package let signer: KeyID?
-        /// Why there is no signer.
-        package let doubt: String
+        /// Why there is no signer; nil where there is one, or where it is still to come.
+        package let doubt: Doubt?
         /// Where the body is still to come: who has signed the head, and what the body must turn out to be.
         package let toBeChecked: BodyCheck?
 
@@ -20,13 +20,13 @@ extension SignedCalls {
             case .genuine(let answer):
                 response = answer.response
                 signer = answer.keyID
-                doubt = ""
+                doubt = nil
                 toBeChecked = nil
                 notice = answer.notice
             case .begun(let begun, let check):
                 response = begun
                 signer = nil
-                doubt = "its body is still to come"
+                doubt = nil
                 toBeChecked = check
                 notice = nil
             case .unsigned(let unsigned, let why):

@@ -26,7 +26,7 @@ package struct AskTime: Sendable {
         switch heard {
         case .genuine(let found): answer = found
         case .begun: throw .notUnderstood("time: the answer is too long")
-        case .unsigned(_, let why): throw .notGenuine("time: \(why)")
+        case .unsigned(_, let why): throw .notGenuine("time: \(why.detail)")
         }
         if let notice = answer.notice { throw .refused(notice) }
         let body = try AnswerBody(answer.response, of: "time")

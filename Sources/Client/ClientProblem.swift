@@ -34,6 +34,12 @@ package enum ClientProblem: Error, Sendable {
     case presenceNeeded
     /// A login's key was to be bound, and nobody showed that he is there. Nobody was signed in.
     case notPresent(PresenceStep)
+    /// The device's keys are in hardware that cannot be used now, or that was demanded and is not there; for
+    /// people. Nothing changed. Another attempt may succeed, and a login makes other keys where it may.
+    case deviceKeyUnavailable(String)
+    /// The device's keys are lost for good, and with them the session: it has ended on this device. Only a
+    /// login helps. For people.
+    case deviceKeyLost(String)
     /// The refusal that it met is mended, but its body can be sent once only, and was, in part or whole. With another body the
     /// request would be let in.
     case bodyUsedUp
@@ -61,6 +67,17 @@ extension ClientProblem {
             case .locked(let detail): .vaultLocked(detail)
             case .failed(let detail), .badName(let detail): .vaultFailed(detail)
             case .changed: .vaultFailed("somebody else wrote to the vault")
+            }
+    }
+}
+
+extension ClientProblem {
+    init(_ error: DeviceKeyError) {
+        self =
+            switch error {
+            case .unavailable(let detail): .deviceKeyUnavailable(detail)
+            case .lost(let detail): .deviceKeyLost(detail)
+            case .badPoint: .notUnderstood("token: ephemeral: expected a point on P-256")
             }
     }
 }

@@ -68,6 +68,8 @@ package struct Surroundings: Sendable {
     package var random: any RandomSource
     /// Signs for the device where its key is bound to presence, and somebody is present.
     package var signer: (any DeviceSigner)?
+    /// Where a login by OPAQUE notes whose it was; nil where nothing is to be noted.
+    package var opaqueAccounts: OpaqueAccounts?
     /// What every device of a deployment keeps to. Nothing outside this module and its tests sees it: a record made with a cheaper one
     /// is cheaper to guess.
     var stretching = KeyStretching.standard

@@ -44,8 +44,11 @@ package struct LogIn: Sendable {
         }
         let answer = try AnswerBody(started.response, of: "login/start")
         let app = try known.settled(by: answer)
-        let binding = LoginBinding(app: app, account: account, release: releaseID, device: device)
+        let binding = LoginBinding(
+            app: app, account: account, release: releaseID, device: try LogIn.bound(device, by: answer))
         let proof = try PasswordProof(login, answer, binding, stretching: surroundings.stretching)
+        // Before there is a session: from here on the account is known to have a registration.
+        try surroundings.opaqueAccounts?.insert(account)
         let signed = try proof.signed(.login, by: presented.signer)
         try await presented.bind()
         let lease = try await surroundings.keeper.lease()
@@ -61,6 +64,18 @@ package struct LogIn: Sendable {
             return .write(())
         }
         return signedIn
+    }
+
+    /// The device as both ends bind it. Servers from before there was a `key_storage` do not repeat it, and
+    /// do not bind it.
+    private static func bound(_ device: Device, by answer: AnswerBody) throws(ClientProblem) -> Device {
+        let repeated = answer.optionalText("key_storage")
+        guard repeated == nil || repeated == device.keyStorage?.rawValue else {
+            throw .notGenuine("login/start: key_storage: another than was sent")
+        }
+        var device = device
+        if repeated == nil { device.keyStorage = nil }
+        return device
     }
 
     private var releaseID: String { installation.release.keyID.description }
@@ -94,6 +109,7 @@ extension Device {
         [
             "signing_key": .bytes(signingKey.bytes), "agreement_key": .bytes(agreementKey.bytes),
             "class": .string(kind.rawValue), "name": .string(name.description),
+            "key_storage": keyStorage.map { .string($0.rawValue) } ?? .null,
         ]
     }
 }

@@ -15,7 +15,7 @@ struct OwnRoutes: Sendable {
             throw notice.isGenuine && notice.isOfWrongCredentials ? .wrongCredentials : .refused(notice)
         }
         guard answered.signer != nil || installation.connectionVouches else {
-            throw .notGenuine("\(path): \(answered.doubt)")
+            throw .notGenuine("\(path): \(answered.doubt?.detail ?? "its body is still to come")")
         }
         return try AnswerBody(answered.response, of: path)
     }

@@ -19,17 +19,47 @@ package struct PasswordLogIn: Sendable {
     nonisolated(nonsending) package func callAsFunction(
         _ account: AccountName, _ password: Secret, on kind: Device.Class, named name: Device.Name
     ) async throws(ClientProblem) -> SignedIn {
-        let trust = try installation.trustForBearerSecrets()
-        let keys = try surroundings.keeper.anyKeys()
-        let routes = AuthorityRoutes(installation: installation, surroundings: surroundings)
-        let device = keys.device(kind, name)
         // As with ``LogIn``.
         let lease = try await surroundings.keeper.lease()
         defer { lease.release() }
+        let granted = try await PasswordGrant(installation, surroundings).ask(
+            account, password, on: kind, named: name)
+        let signedIn = SignedIn(
+            account: account, deviceClass: kind, deviceName: name, slots: granted.slots,
+            session: .bearer(granted.session))
+        try surroundings.keeper.change { state in
+            state.begin(signedIn)
+            return .write(())
+        }
+        return signedIn
+    }
+}
+
+/// One `login/password`: the password goes out, a bearer session comes back. Nothing is kept of either.
+struct PasswordGrant: Sendable {
+    private let installation: Installation
+    private let surroundings: Surroundings
+
+    init(_ installation: Installation, _ surroundings: Surroundings) {
+        self.installation = installation
+        self.surroundings = surroundings
+    }
+
+    struct Granted: Sendable {
+        let session: BearerSession
+        let slots: String
+    }
+
+    /// `password` is UTF-8. The route reads the class and the name of the device, and none of its keys.
+    nonisolated(nonsending) func ask(
+        _ account: AccountName, _ password: Secret, on kind: Device.Class, named name: Device.Name
+    ) async throws(ClientProblem) -> Granted {
+        let trust = try installation.trustForBearerSecrets()
+        let routes = AuthorityRoutes(installation: installation, surroundings: surroundings)
         let answered = try await routes.post("/login/password", trust: trust) { (_) throws(ClientProblem) in
             [
                 "account": .string(account.description), "password": .string(password.withExposedBytes { $0.text }),
-                "device": device.json,
+                "device": ["class": .string(kind.rawValue), "name": .string(name.description)],
             ]
         }
         let answer = try AnswerBody(answered.response, of: "login/password")
@@ -37,14 +67,7 @@ package struct PasswordLogIn: Sendable {
         let session = BearerSession(
             id: id, token: try answer.secret("token"), loginToken: try answer.secret("login_token"),
             expires: try answer.number("expires"), idle: try answer.number("idle"))
-        let signedIn = SignedIn(
-            account: account, deviceClass: kind, deviceName: name, slots: answer.optionalText("slots") ?? "",
-            session: .bearer(session))
-        try surroundings.keeper.change { state in
-            state.begin(signedIn)
-            return .write(())
-        }
-        return signedIn
+        return Granted(session: session, slots: answer.optionalText("slots") ?? "")
     }
 }
 

@@ -144,7 +144,9 @@ struct Refresh: Sendable {
         guard answered.signer == credentials.keyID else {
             throw .notGenuine("token: not signed with the session's key")
         }
-        let followed = try session.following(AnswerBody(answered.response, of: "token"), with: begun.agreement)
+        let followed = try session.following(AnswerBody(answered.response, of: "token")) {
+            (point) throws(ClientProblem) in try surroundings.sharedSecret(with: point, of: begun.keys)
+        }
         try keeper.change { state in
             // Who has signed out since stays signed out, and who has signed in since keeps what is his.
             guard case .device(let now)? = state.login?.session, now.isSameAttempt(as: session) else {
@@ -159,7 +161,7 @@ struct Refresh: Sendable {
     private struct Begun: Sendable {
         let session: DeviceSession
         let signer: any DeviceSigner
-        let agreement: AgreementKey
+        let keys: DeviceKeys
         let app: String
         let attempt: [UInt8]
         /// How many seconds ahead of the clock it is to be dated.
@@ -171,7 +173,9 @@ struct Refresh: Sendable {
         let now = try surroundings.now()
         return try keeper.change { (state) throws(ClientProblem) in
             guard case .device(var session)? = state.login?.session, session.id == id else { return .keep(nil) }
-            guard let keys = state.keys else { throw .vaultFailed("the vault has a session and no device keys") }
+            guard let keys = state.keys else {
+                throw .vaultFailed("the vault has a session and no device keys; sign in again")
+            }
             guard let app = KnownApp(installation, state).name else { throw .incomplete("the app's name is not known") }
             let signer = try surroundings.signer(keys)
             let (attempt, ahead) = session.beginRefresh(
@@ -179,8 +183,7 @@ struct Refresh: Sendable {
             state.login?.session = .device(session)
             return .write(
                 Begun(
-                    session: session, signer: signer, agreement: keys.agreement, app: app, attempt: attempt,
-                    ahead: ahead))
+                    session: session, signer: signer, keys: keys, app: app, attempt: attempt, ahead: ahead))
         }
     }
 
@@ -208,14 +211,17 @@ extension DeviceSession {
     var latestIs: Refresh.Cause.Epoch { successor == nil ? .current : .successor }
 
     /// With what a refresh was answered: the answer names the next epoch and brings the server's half of its key.
-    fileprivate func following(_ answer: AnswerBody, with key: AgreementKey) throws(ClientProblem) -> DeviceSession {
+    fileprivate func following(
+        _ answer: AnswerBody, agreeing: (P256Point) throws(ClientProblem) -> Secret
+    ) throws(ClientProblem) -> DeviceSession {
         let token = try answer.token()
         guard token.id == id, token.epoch == current.number + 1 else {
             throw answer.missing("token", "the one after \(self.token(of: current))")
         }
-        guard let point = P256Point(try answer.bytes("ephemeral", count: P256Point.count)),
-            let agreed = try? key.sharedSecret(with: point)
-        else { throw answer.missing("ephemeral", "a point on P-256") }
+        guard let point = P256Point(try answer.bytes("ephemeral", count: P256Point.count)) else {
+            throw answer.missing("ephemeral", "a point on P-256")
+        }
+        let agreed = try agreeing(point)
         var session = self
         session.follow(
             root: current.root.next(agreed: agreed), expires: try answer.number("expires"),

@@ -40,6 +40,7 @@ package struct SignUp: Sendable {
             registration, answer, app: app, account, with: resetCode, stretching: surroundings.stretching)
         let finish = members + [("handle", .bytes(handle)), ("sealed_record", .bytes(record))]
         _ = try await routes.post("/registration/finish", trust: trust) { (_) throws(ClientProblem) in .object(finish) }
+        try surroundings.opaqueAccounts?.insert(account)
         try surroundings.keeper.change { state in
             guard state.app != app else { return .keep(()) }
             state.app = app

@@ -21,6 +21,10 @@ package struct Caller: Sendable {
     /// signature.
     package let withheld: WithheldToken?
 
+    /// What the backend, the log and the assertion are told of how it proved itself.
+    package var schemeName: String { withheld?.ticket == nil ? scheme.rawValue : Caller.ticketScheme }
+    package static let ticketScheme = "upload-ticket"
+
     init(_ proof: consuming CompleteProof) {
         let fresh = proof.fresh
         release = fresh.release
@@ -40,6 +44,17 @@ package struct Caller: Sendable {
         coveredFields = .everything
         created = nil
         body = .anything
+        withheld = proof.withheld
+    }
+
+    /// A ticket vouches for the method, the target, the body and at most its type.
+    init(_ proof: consuming UploadTicketProof) {
+        release = proof.release
+        session = proof.session
+        edition = .current
+        coveredFields = proof.coveredFields
+        created = nil
+        body = proof.body
         withheld = proof.withheld
     }
 }

@@ -16,6 +16,7 @@ package final class Gate: Sendable {
     private let releases = Releases()
     private let bearers: Bearers
     private let tokens: BareTokens
+    private let tickets: UploadTickets
     private let sessions: Sessions
     private let devices: DeviceSignatures
     private let preview: Preview
@@ -34,6 +35,7 @@ package final class Gate: Sendable {
         self.keys = ring
         self.bearers = Bearers(sessions)
         tokens = BareTokens(ring, sessions: sessions)
+        tickets = UploadTickets(ring, sessions: sessions)
         self.sessions = Sessions(sessions)
         devices = DeviceSignatures(sessions, failures)
         self.replay = replay
@@ -79,7 +81,7 @@ package final class Gate: Sendable {
         let work = workspaces.take()
         defer { workspaces.put(back: work) }
         do throws(Refusal) {
-            if judgement.fresh == nil, judgement.token == nil {
+            if judgement.fresh == nil, judgement.token == nil, judgement.ticket == nil {
                 try await prove(request, judgement, from: network, for: destination, as: effect, work)
             }
             return try await admit(request, judgement, from: network, to: destination, work)
@@ -108,6 +110,11 @@ package final class Gate: Sendable {
         let traces = try judgement.look(for: schemes, in: request, keys)
         try authorities.check(request)
         judgement.step = .claim
+        if request.names.contains(.countersignTicket) {
+            judgement.ticket = try await tickets.prove(
+                request, judgement, from: network, for: destination, at: clock.now)
+            return
+        }
         // Where no scheme has left a trace, a token may be all that the app sends.
         if !traces.areSigned, destination == .backend, let app = try tokens.app(takingTokenOf: request) {
             judgement.token = try await tokens.prove(
@@ -142,6 +149,7 @@ package final class Gate: Sendable {
         _ work: WorkspaceLease
     ) async throws(Refusal) -> Caller {
         guard let fresh = judgement.fresh.take(), let claim = judgement.claim else {
+            if let proof = judgement.ticket.take() { return try admit(proof, sending: request, judgement) }
             guard let proof = judgement.token.take() else { throw Refusal(.unsigned) }
             return try await admit(Caller(proof), sending: request, judgement, work)
         }
@@ -156,8 +164,9 @@ package final class Gate: Sendable {
         let route = destination == .backend ? try caller.release.policy.routes.decision(for: request) : nil
         try sessions.check(caller, on: route, at: clock.now)
         judgement.step = .device
-        if route?.level == .device {
-            try await devices.check(caller, sending: request, signed: claim.label, from: network, at: clock.now, work)
+        if let route, route.level == .device {
+            try await devices.check(
+                caller, sending: request, on: route, signed: claim.label, from: network, at: clock.now, work)
         }
         judgement.step = .end
         return caller
@@ -176,8 +185,20 @@ package final class Gate: Sendable {
         judgement.step = .device
         if route.level == .device {
             try await devices.check(
-                caller, sending: request, signed: Slice.empty, from: { [] }, at: clock.now, work)
+                caller, sending: request, on: route, signed: Slice.empty, from: { [] }, at: clock.now, work)
         }
+        judgement.step = .end
+        return caller
+    }
+
+    /// The same for a caller whose proof is an upload ticket, which the head was judged by.
+    private func admit(
+        _ proof: consuming UploadTicketProof, sending request: Request, _ judgement: Judgement
+    ) throws(Refusal) -> Caller {
+        judgement.step = .body
+        if request.isBodyWhole { try proof.body.check(request.body.span) }
+        var caller = Caller(proof)
+        caller.update = judgement.update
         judgement.step = .end
         return caller
     }

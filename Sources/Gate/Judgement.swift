@@ -31,9 +31,11 @@ package final class Judgement: @unchecked Sendable {
     var fresh: Fresh?
     /// The same of a request that bears a token and no signature.
     var token: TokenProof?
-    /// The release that such a request comes from by what it says.
+    /// The same of a request that bears an upload ticket.
+    var ticket: UploadTicketProof?
+    /// The release that a request without a signature comes from: by what it says, or by its ticket.
     package internal(set) var tokenRelease: ReleaseKey?
-    /// The live session whose token such a request bears.
+    /// The live session whose token or ticket such a request bears.
     package internal(set) var bearing: Session?
     /// Whether a trusted proxy stands between the client and us, so that its `X-Forwarded-Proto` is believed.
     package var isProxied = false
@@ -75,6 +77,7 @@ package final class Judgement: @unchecked Sendable {
         update = nil
         fresh = nil
         token = nil
+        ticket = nil
         tokenRelease = nil
         bearing = nil
         isProxied = false
@@ -102,12 +105,12 @@ extension Judgement {
     /// The session whose key the request names, rightly or not.
     package var session: Session? { candidate?.session }
 
-    /// Whether the request was refused because its signature is wrong, its key id is unknown, or the token
-    /// that it bears without a signature is unknown.
+    /// Whether the request was refused because its signature is wrong, its key id is unknown, or the token or
+    /// ticket that it bears without a signature is unknown.
     package var failedVerification: Bool {
         guard signer == nil, let refusal else { return false }
         return refusal.code == .badSignature || refusal.code == .unknownKey
-            || (refusal.code == .sessionEnded && step == .key)
+            || (refusal.code == .sessionEnded || refusal.code == .badTicket) && step == .key
     }
 
     /// The request key of the session whose MAC held: an answer under it tells the caller, and nobody else, that it is

@@ -71,6 +71,10 @@ package struct Policy: Sendable, Equatable {
     package var tokenLifetime: Int64 = 7_200
     /// Seconds for which a session lives without a refresh.
     package var sessionIdle: Int64 = 90 * 86_400
+    /// How many upload tickets that are not used yet a session may have; 0 for none.
+    package var uploadTickets = 0
+    /// The longest, in seconds, that an upload ticket may live.
+    package var uploadTicketLifetime: Int64 = 86_400
     /// What each of the backend's routes asks of its callers.
     package var routes = RouteRules(all: .signed)
     /// Whether requests that fail to prove who they are reach the backend, where their route does not say

@@ -14,12 +14,18 @@ package struct Device: Sendable, Equatable {
     package var kind: Class
     /// For people: 1 to 64 bytes of UTF-8 without control characters.
     package var name: Name
+    /// Where it says that it keeps the private halves; nil where it does not say, and where the other end
+    /// does not ask.
+    package var keyStorage: KeyStorage?
 
-    package init(signingKey: P256Point, agreementKey: P256Point, kind: Class, name: Name) {
+    package init(
+        signingKey: P256Point, agreementKey: P256Point, kind: Class, name: Name, keyStorage: KeyStorage? = nil
+    ) {
         self.signingKey = signingKey
         self.agreementKey = agreementKey
         self.kind = kind
         self.name = name
+        self.keyStorage = keyStorage
     }
 
     package struct Name: Sendable, Equatable, CustomStringConvertible {

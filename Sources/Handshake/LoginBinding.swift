@@ -62,6 +62,8 @@ package struct LoginBinding: Sendable {
         transcript.add(account.bytes)
         transcript.add(digest)
         for part in [loginID, ke1, ke2, ke3] + more { transcript.add(part) }
+        // Last, and only where both ends know of it: older ends compute the transcript without it.
+        if purpose == .login, let storage = device.keyStorage { transcript.add(storage.rawValue) }
         return transcript.bytes
     }
 

@@ -126,6 +126,9 @@ final class Gateway: Handler, @unchecked Sendable {
         event.caller = caller
         try Gateway.checkForwardable(request, caller)
         // Of a body that streams, the last piece decides.
+        if let ticket = caller.withheld?.ticket {
+            return try await passUpload(by: ticket, exchange, request, from: caller, judgement, event.id)
+        }
         if request.isBodyWhole { tally.accept(caller.release, under: caller.edition) }
         try await passOn(exchange, request, from: caller, judgement, event.id)
         if !request.isBodyWhole { tally.accept(caller.release, under: caller.edition) }
@@ -363,12 +366,16 @@ final class Gateway: Handler, @unchecked Sendable {
     }
 
     /// The meter tells what we said. Whom we let in stays counted as that when the backend fails; once the signature
-    /// held, only a streamed body's digest and a `Connection` field can still say otherwise.
+    /// held, only a streamed body's digest, a `Connection` field and an upload ticket's claim can still say otherwise.
     private func count(_ refusal: Refusal, _ caller: Caller?, named: ReleaseKey?, _ request: Request) {
-        guard let caller, refusal.code != .bodyMismatch, refusal.code != .malformed else {
-            return tally.refuse(refusal.code, named: named)
+        let isLate = [.bodyMismatch, .malformed, .replayed, .badTicket].contains(refusal.code)
+        guard let caller, !isLate else { return tally.refuse(refusal.code, named: named) }
+        guard !request.isBodyWhole else { return }
+        if caller.withheld?.ticket == nil {
+            tally.accept(caller.release, under: caller.edition)
+        } else {
+            tally.acceptTicket(of: caller.release)
         }
-        if !request.isBodyWhole { tally.accept(caller.release, under: caller.edition) }
     }
 
     private func record(_ event: RequestEvent, _ exchange: any Exchange) {

@@ -29,7 +29,9 @@ final class Identity {
         event: EventID, at now: Int64
     ) throws(Refusal) -> [UInt8] {
         let client = ClientLines.lines(for: exchange, sending: request, behind: proxies)
-        let release = releaseLines(for: caller.release)
+        let release =
+            caller.withheld?.ticket == nil
+            ? releaseLines(for: caller.release) : Identity.text(of: caller.release, scheme: Caller.ticketScheme)
         var lines: [UInt8] = []
         lines.reserveCapacity(release.count + client.bytes.count + Identity.roomForSession)
         lines.append(contentsOf: release)
@@ -74,12 +76,19 @@ final class Identity {
 
     private func releaseLines(for release: ReleaseKey) -> [UInt8] {
         if let entry = kept[ObjectIdentifier(release)], entry.release === release { return entry.lines }
-        var text = ""
-        for (name, value) in Identity.fields(of: release) { text += "\(name): \(value)\r\n" }
         if kept.count >= Identity.mostKept { kept.removeAll() }
-        let lines = Array(text.utf8)
+        let lines = Identity.text(of: release, scheme: release.scheme.rawValue)
         kept[ObjectIdentifier(release)] = (release, lines)
         return lines
+    }
+
+    private static func text(of release: ReleaseKey, scheme: String) -> [UInt8] {
+        let fields = [
+            ("Countersign-App", release.app), ("Countersign-Release", release.id.description),
+            ("Countersign-Platform", release.platform), ("Countersign-Version", release.version),
+            ("Countersign-Scheme", scheme),
+        ]
+        return fields.flatMap { (name, value) in Array("\(name): \(value)\r\n".utf8) }
     }
 
     /// Whose session it is. The subject is visible ASCII, whatever the account is called.
@@ -91,14 +100,6 @@ final class Identity {
         lines.append(contentsOf: "\r\n".utf8)
     }
 
-    private static func fields(of release: ReleaseKey) -> [(name: String, value: String)] {
-        [
-            ("Countersign-App", release.app), ("Countersign-Release", release.id.description),
-            ("Countersign-Platform", release.platform), ("Countersign-Version", release.version),
-            ("Countersign-Scheme", release.scheme.rawValue),
-        ]
-    }
-
     /// The fields that go on, as ``Forwarding`` wants them: those the signature covers, `Host`, and the few that may go
     /// uncovered because no backend should act on them; never what only a proxy may say.
     func forwardedFields(of request: borrowing Request, caller: Caller) -> FieldMask {
@@ -106,7 +107,7 @@ final class Identity {
         for index in request.fields.indices where index < FieldMask.limit {
             // A token of ours is told to nobody, covered or not.
             if caller.session?.kind == .bearer, request.fields[index].known == .authorization,
-                caller.withheld == nil
+                caller.withheld == nil || caller.withheld?.ticket != nil
             {
                 continue
             }

@@ -61,7 +61,7 @@ struct RequestEvent {
         if let release = caller?.release {
             line.add("app", release.app)
             line.add("release", release.id.description)
-            line.add("scheme", release.scheme.rawValue)
+            line.add("scheme", caller?.schemeName ?? release.scheme.rawValue)
         }
         if let session = caller?.session {
             line.add("account", Int(session.account.number))

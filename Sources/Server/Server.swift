@@ -54,7 +54,7 @@ public enum Server {
         let routes = RouteTable(
             prefix: configuration.prefix,
             Route.open(assertionKeys) + [.time(signedBy: signing.authority), .pins(PinShelf(deployment))]
-                + sessions.routes + accounts.routes,
+                + sessions.routes + UploadRoutes(sessions.life, configuration).routes + accounts.routes,
             legacy: LegacyRoutes(services: accounts.services), texts: keys)
         let failures = PublicKeyFailures()
         let service = try Service(

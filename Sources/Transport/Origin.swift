@@ -13,12 +13,12 @@ public struct Origin: Sendable, Hashable, CustomStringConvertible {
     /// How its bytes travel.
     public let security: Security
     /// Whose certificate is asked for.
-    public let host: Host
+    public let host: Trust.Host
     /// 1 to 65535.
     public let port: UInt16
 
     /// `port` 0 stands for the scheme's own: 443 or 80.
-    public init(_ security: Security, _ host: Host, port: UInt16 = 0) {
+    public init(_ security: Security, _ host: Trust.Host, port: UInt16 = 0) {
         self.security = security
         self.host = host
         let goesWithoutSaying = port == 0 || port == Origin.defaultPort(security)

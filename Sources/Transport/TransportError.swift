@@ -33,7 +33,7 @@ public struct TransportError: Error, Sendable, Hashable, CustomStringConvertible
         /// A limit of ``TransportOptions`` was reached.
         case timedOut(Phase)
         /// The server is not who it should be.
-        case untrusted(Verdict)
+        case untrusted(Trust.Verdict)
         /// No TLS connection comes about, for a reason other than trust.
         case tls(String)
         /// The connection was lost, or there is none, for another reason.

@@ -15,7 +15,7 @@ public struct TransportOptions: Sendable {
         /// Those that OpenSSL was built for, or that `SSL_CERT_FILE` and `SSL_CERT_DIR` name.
         case machine
         /// These in their place.
-        case instead([Certificate])
+        case instead([Trust.Certificate])
     }
 
     /// Whether somebody stands between.
@@ -23,7 +23,7 @@ public struct TransportOptions: Sendable {
         /// None, whatever the environment says.
         case none
         /// An HTTP proxy, through which every request gets a tunnel of its own. Source: RFC 9110 §9.3.6.
-        case tunnel(Host, port: UInt16)
+        case tunnel(Trust.Host, port: UInt16)
     }
 
     /// Requests on their way at once; those over it wait, first come, first served. One at least.
@@ -40,13 +40,13 @@ public struct TransportOptions: Sendable {
     public var proxy = Proxy.none
     /// Where hosts are, in place of what the DNS says. Names on certificates are checked as if the DNS had said it. URLSession has nothing
     /// for that: there it stays empty.
-    public var addresses: [Host: Host] = [:]
+    public var addresses: [Trust.Host: Trust.Host] = [:]
     /// Told of each verdict that is not plain acceptance, on the transport's thread: it must not wait.
-    public var observe: @Sendable (Verdict) -> Void = { _ in }
+    public var observe: @Sendable (Trust.Verdict) -> Void = { _ in }
     /// Where time comes from.
     public var clock = DeviceClock.system
     /// Whether there is any way out of the machine; asked when a name is not found.
-    public var reachability = Reachability.system
+    public var reachability = NetworkReachability.system
 
     /// As above.
     public init() {}

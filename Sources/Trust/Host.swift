@@ -6,89 +6,93 @@ import CountersignWire
     import Glibc
 #endif
 
-/// Whom a connection is for: a name of the DNS, or an address.
-///
-/// Names are ASCII (internationalised ones in their `xn--` form), are kept in lower case and have no dot at their end.
-/// Source: RFC 1123 §2.1, RFC 5890 §2.3.2.1, RFC 9525 §2.
-public struct Host: Sendable, Hashable, CustomStringConvertible {
-    enum Kind: Sendable, Hashable {
-        /// Labels from left to right.
-        case name([String])
-        /// 4 bytes or 16, as a certificate has them. Source: RFC 5280 §4.2.1.6.
-        case address([UInt8])
-    }
-
-    let kind: Kind
-
-    /// A host as a URL writes it. IPv6 addresses may stand in brackets.
-    public init(_ text: String) throws(TrustProblem) {
-        var bare = Substring(text)
-        if bare.first == "[", bare.last == "]" {
-            bare = bare.dropFirst().dropLast()
-            guard bare.contains(":") else { throw TrustProblem("host `\(text)`: expected an IPv6 address in brackets") }
-        }
-        if let address = Host.address(String(bare)) {
-            kind = .address(address)
-            return
-        }
-        guard let labels = Host.labels(bare) else {
-            throw TrustProblem("host `\(text)`: expected a name in ASCII, or an address")
-        }
-        kind = .name(labels)
-    }
-
-    /// As a URL would have it, but IPv6 without its brackets.
-    public var description: String {
-        switch kind {
-        case .name(let labels): labels.joined(separator: ".")
-        case .address(let bytes): Host.text(of: bytes)
-        }
-    }
-
-    /// Whether this is an address: those are not sent as a server name in TLS. Source: RFC 6066 §3.
-    public var isAddress: Bool {
-        if case .address = kind { true } else { false }
-    }
-
-    /// The labels of a name in lower case; nil where it is none.
+extension Trust {
+    /// Whom a connection is for: a name of the DNS, or an address.
     ///
-    /// A number as the last label is refused: resolvers take such a name for an address, in spellings (`127.1`, `0x7f.1`)
-    /// that would go past every rule written for that address. Source: WHATWG URL §3.5.
-    static func labels(_ text: Substring) -> [String]? {
-        guard (1...253).contains(text.utf8.count) else { return nil }
-        let labels = text.split(separator: ".", omittingEmptySubsequences: false)
-        for label in labels {
-            guard (1...63).contains(label.utf8.count), label.utf8.allSatisfy(isOfLabels) else { return nil }
-            guard label.first != "-", label.last != "-" else { return nil }
+    /// Names are ASCII (internationalised ones in their `xn--` form), are kept in lower case and have no dot at their end.
+    /// Source: RFC 1123 §2.1, RFC 5890 §2.3.2.1, RFC 9525 §2.
+    public struct Host: Sendable, Hashable, CustomStringConvertible {
+        enum Kind: Sendable, Hashable {
+            /// Labels from left to right.
+            case name([String])
+            /// 4 bytes or 16, as a certificate has them. Source: RFC 5280 §4.2.1.6.
+            case address([UInt8])
         }
-        guard let last = labels.last, !isNumber(last) else { return nil }
-        return labels.map { String(decoding: $0.utf8.map(ASCII.lowercased), as: UTF8.self) }
-    }
 
-    private static func isNumber(_ label: Substring) -> Bool {
-        guard label.hasPrefix("0x") || label.hasPrefix("0X") else { return label.utf8.allSatisfy(ASCII.isDigit) }
-        return label.dropFirst(2).allSatisfy(\.isHexDigit)
-    }
+        let kind: Kind
 
-    /// The underscore is none of host names', yet names with it are in use.
-    private static func isOfLabels(_ byte: UInt8) -> Bool {
-        ASCII.isLetter(byte) || ASCII.isDigit(byte) || byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_")
-    }
+        /// A host as a URL writes it. IPv6 addresses may stand in brackets.
+        public init(_ text: String) throws(TrustProblem) {
+            var bare = Substring(text)
+            if bare.first == "[", bare.last == "]" {
+                bare = bare.dropFirst().dropLast()
+                guard bare.contains(":") else {
+                    throw TrustProblem("host `\(text)`: expected an IPv6 address in brackets")
+                }
+            }
+            if let address = Trust.Host.address(String(bare)) {
+                kind = .address(address)
+                return
+            }
+            guard let labels = Trust.Host.labels(bare) else {
+                throw TrustProblem("host `\(text)`: expected a name in ASCII, or an address")
+            }
+            kind = .name(labels)
+        }
 
-    /// Dotted decimal in four parts, or IPv6 without a zone. Source: RFC 6943 §3.1.1 (the strict form), RFC 4291 §2.2.
-    private static func address(_ text: String) -> [UInt8]? {
-        // The C library stops at a NUL, and would take what stands before it.
-        guard !text.utf8.contains(0) else { return nil }
-        var four = in_addr()
-        if inet_pton(AF_INET, text, &four) == 1 { return withUnsafeBytes(of: &four) { Array($0) } }
-        var six = in6_addr()
-        if inet_pton(AF_INET6, text, &six) == 1 { return withUnsafeBytes(of: &six) { Array($0) } }
-        return nil
-    }
+        /// As a URL would have it, but IPv6 without its brackets.
+        public var description: String {
+            switch kind {
+            case .name(let labels): labels.joined(separator: ".")
+            case .address(let bytes): Trust.Host.text(of: bytes)
+            }
+        }
 
-    private static func text(of address: [UInt8]) -> String {
-        var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
-        _ = inet_ntop(address.count == 4 ? AF_INET : AF_INET6, address, &text, socklen_t(text.count))
-        return String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        /// Whether this is an address: those are not sent as a server name in TLS. Source: RFC 6066 §3.
+        public var isAddress: Bool {
+            if case .address = kind { true } else { false }
+        }
+
+        /// The labels of a name in lower case; nil where it is none.
+        ///
+        /// A number as the last label is refused: resolvers take such a name for an address, in spellings (`127.1`, `0x7f.1`)
+        /// that would go past every rule written for that address. Source: WHATWG URL §3.5.
+        static func labels(_ text: Substring) -> [String]? {
+            guard (1...253).contains(text.utf8.count) else { return nil }
+            let labels = text.split(separator: ".", omittingEmptySubsequences: false)
+            for label in labels {
+                guard (1...63).contains(label.utf8.count), label.utf8.allSatisfy(isOfLabels) else { return nil }
+                guard label.first != "-", label.last != "-" else { return nil }
+            }
+            guard let last = labels.last, !isNumber(last) else { return nil }
+            return labels.map { String(decoding: $0.utf8.map(ASCII.lowercased), as: UTF8.self) }
+        }
+
+        private static func isNumber(_ label: Substring) -> Bool {
+            guard label.hasPrefix("0x") || label.hasPrefix("0X") else { return label.utf8.allSatisfy(ASCII.isDigit) }
+            return label.dropFirst(2).allSatisfy(\.isHexDigit)
+        }
+
+        /// The underscore is none of host names', yet names with it are in use.
+        private static func isOfLabels(_ byte: UInt8) -> Bool {
+            ASCII.isLetter(byte) || ASCII.isDigit(byte) || byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_")
+        }
+
+        /// Dotted decimal in four parts, or IPv6 without a zone. Source: RFC 6943 §3.1.1 (the strict form), RFC 4291 §2.2.
+        private static func address(_ text: String) -> [UInt8]? {
+            // The C library stops at a NUL, and would take what stands before it.
+            guard !text.utf8.contains(0) else { return nil }
+            var four = in_addr()
+            if inet_pton(AF_INET, text, &four) == 1 { return withUnsafeBytes(of: &four) { Array($0) } }
+            var six = in6_addr()
+            if inet_pton(AF_INET6, text, &six) == 1 { return withUnsafeBytes(of: &six) { Array($0) } }
+            return nil
+        }
+
+        private static func text(of address: [UInt8]) -> String {
+            var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
+            _ = inet_ntop(address.count == 4 ? AF_INET : AF_INET6, address, &text, socklen_t(text.count))
+            return String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        }
     }
 }

@@ -1,28 +1,30 @@
 import CountersignSeal
 import CountersignWire
 
-/// A pinned public key: the SHA-256 of a certificate's SubjectPublicKeyInfo. It outlives the certificate where a renewal
-/// keeps the key. Written `sha256/` and 44 characters of Base64. Source: RFC 7469 §2.4.
-public struct Pin: Sendable, Hashable, CustomStringConvertible {
-    /// 32 bytes.
-    public let digest: [UInt8]
+extension Trust {
+    /// A pinned public key: the SHA-256 of a certificate's SubjectPublicKeyInfo. It outlives the certificate where a renewal
+    /// keeps the key. Written `sha256/` and 44 characters of Base64. Source: RFC 7469 §2.4.
+    public struct Pin: Sendable, Hashable, CustomStringConvertible {
+        /// 32 bytes.
+        public let digest: [UInt8]
 
-    /// From its text, as `countersign serve` prints it.
-    public init(_ text: String) throws(TrustProblem) {
-        guard text.hasPrefix("sha256/"), let digest = Base64.decode(String(text.dropFirst(7)), .standard),
-            digest.count == 32
-        else { throw TrustProblem("pin `\(text)`: expected sha256/ and 44 characters of Base64") }
-        self.digest = digest
+        /// From its text, as `countersign serve` prints it.
+        public init(_ text: String) throws(TrustProblem) {
+            guard text.hasPrefix("sha256/"), let digest = Base64.decode(String(text.dropFirst(7)), .standard),
+                digest.count == 32
+            else { throw TrustProblem("pin `\(text)`: expected sha256/ and 44 characters of Base64") }
+            self.digest = digest
+        }
+
+        /// Of a SubjectPublicKeyInfo in DER. Source: RFC 5280 §4.1.2.7.
+        public init(subjectPublicKeyInfo der: [UInt8]) {
+            let hash = SHA256.digest(der.span)
+            digest = hash.indices.map { hash[$0] }
+        }
+
+        /// `sha256/…`
+        public var description: String { "sha256/\(Base64.encode(digest.span, .standard))" }
     }
-
-    /// Of a SubjectPublicKeyInfo in DER. Source: RFC 5280 §4.1.2.7.
-    public init(subjectPublicKeyInfo der: [UInt8]) {
-        let hash = SHA256.digest(der.span)
-        digest = hash.indices.map { hash[$0] }
-    }
-
-    /// `sha256/…`
-    public var description: String { "sha256/\(Base64.encode(digest.span, .standard))" }
 }
 
 /// The keys that a host may have: those in use, and at least one whose private half is kept elsewhere, so that a key that
@@ -30,12 +32,12 @@ public struct Pin: Sendable, Hashable, CustomStringConvertible {
 /// Source: RFC 7469 §4.3.
 public struct PinSet: Sendable, Hashable {
     /// Those in use; one of them at least.
-    public let pins: [Pin]
+    public let pins: [Trust.Pin]
     /// Those that are not in use yet; one at least, and none of `pins`.
-    public let backups: [Pin]
+    public let backups: [Trust.Pin]
 
     /// Refused without a pin, without a backup, or where a backup is one of the pins, which is no backup.
-    public init(_ pins: [Pin], backups: [Pin]) throws(TrustProblem) {
+    public init(_ pins: [Trust.Pin], backups: [Trust.Pin]) throws(TrustProblem) {
         guard !pins.isEmpty else { throw TrustProblem("pins: expected at least one") }
         guard !backups.isEmpty else {
             throw TrustProblem("backup pins: expected at least one; when the pinned key is lost, only a backup helps")
@@ -48,11 +50,11 @@ public struct PinSet: Sendable, Hashable {
     }
 
     /// For whoever can name another key at any time, as people at a command line can and apps cannot.
-    package init(withoutBackup pins: [Pin]) throws(TrustProblem) {
+    package init(withoutBackup pins: [Trust.Pin]) throws(TrustProblem) {
         guard !pins.isEmpty else { throw TrustProblem("pins: expected at least one") }
         (self.pins, backups) = (pins, [])
     }
 
     /// All of them: a backup counts as much as a pin.
-    public var all: [Pin] { pins + backups }
+    public var all: [Trust.Pin] { pins + backups }
 }

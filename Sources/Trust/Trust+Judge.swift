@@ -1,34 +1,34 @@
 extension Trust {
     /// Whether to go on with this server. Called in the handshake.
-    public func judge(_ evidence: Evidence) -> Verdict {
+    public func judge(_ evidence: Trust.Evidence) -> Trust.Verdict {
         let rules = rules(for: evidence.host)
         guard !rules.isEmpty else {
             switch others {
-            case .refused: return Verdict(evidence, .refused, [.hostNotNamed], expected: [])
+            case .refused: return Trust.Verdict(evidence, .refused, [.hostNotNamed], expected: [])
             case .system:
-                let reasons = Policy.system.objections(to: evidence)
-                return Verdict(evidence, reasons.isEmpty ? .accepted : .refused, reasons, expected: [])
+                let reasons = Trust.Policy.system.objections(to: evidence)
+                return Trust.Verdict(evidence, reasons.isEmpty ? .accepted : .refused, reasons, expected: [])
             }
         }
-        var decision = Verdict.Decision.accepted
-        var reasons: [Verdict.Reason] = []
+        var decision = Trust.Verdict.Decision.accepted
+        var reasons: [Trust.Verdict.Reason] = []
         for rule in rules {
             let found = rule.policy.objections(to: evidence)
             guard !found.isEmpty else { continue }
             reasons += found.filter { !reasons.contains($0) }
-            if rule.mode == .reportOnly, Policy.system.objections(to: evidence).isEmpty {
+            if rule.mode == .reportOnly, Trust.Policy.system.objections(to: evidence).isEmpty {
                 if decision == .accepted { decision = .reported }
             } else {
                 decision = .refused
             }
         }
-        return Verdict(evidence, decision, reasons, expected: rules.flatMap(\.policy.pins))
+        return Trust.Verdict(evidence, decision, reasons, expected: rules.flatMap(\.policy.pins))
     }
 }
 
-extension Policy {
+extension Trust.Policy {
     /// What is not as the policy wants it; nothing where all is.
-    func objections(to evidence: Evidence) -> [Verdict.Reason] {
+    func objections(to evidence: Trust.Evidence) -> [Trust.Verdict.Reason] {
         switch kind {
         case .anything: return []
         case .all(let policies):
@@ -52,7 +52,7 @@ extension Policy {
     }
 
     /// The pins it names.
-    package var pins: [Pin] {
+    package var pins: [Trust.Pin] {
         switch kind {
         case .one(.pins(let set), _, _): set.all
         case .one(.certificates(let certificates), _, _): certificates.map(\.pin)
@@ -62,16 +62,23 @@ extension Policy {
     }
 }
 
-extension Policy.Demand {
+extension Trust.Policy.Demand {
     /// Over the chain that was verified: of what the server merely sent, nothing but its own key is proven.
-    fileprivate func objections(to evidence: Evidence) -> [Verdict.Reason] {
-        do throws(PathProblem) {
+    fileprivate func objections(to evidence: Trust.Evidence) -> [Trust.Verdict.Reason] {
+        do throws(Trust.PathProblem) {
             switch self {
-            case .nothingMore, .custom:
+            case .nothingMore:
                 _ = try evidence.path(to: .system)
                 return []
+            case .custom(let name, _):
+                do throws(Trust.PathProblem) {
+                    _ = try evidence.path(to: .system)
+                    return []
+                } catch {
+                    return [.customNotReached(name: name, error)]
+                }
             case .certificates(let certificates):
-                do throws(PathProblem) {
+                do throws(Trust.PathProblem) {
                     _ = try evidence.path(to: .only(certificates))
                     return []
                 } catch {
@@ -92,12 +99,12 @@ extension Policy.Demand {
         }
     }
 
-    fileprivate func objections(toLeaf evidence: Evidence, _ leaf: Certificate) -> [Verdict.Reason] {
+    fileprivate func objections(toLeaf evidence: Trust.Evidence, _ leaf: Trust.Certificate) -> [Trust.Verdict.Reason] {
         switch self {
         case .nothingMore, .custom: []
         case .certificates(let certificates):
-            certificates.contains(leaf) ? [] : [.certificateNotPinned(.noPathToAuthority)]
-        case .pins(let set): set.all.contains(leaf.pin) ? [] : [.pinNotMet]
+            certificates.contains(leaf) ? [] : [.serverCertificateNotPinned]
+        case .pins(let set): set.all.contains(leaf.pin) ? [] : [.serverKeyNotPinned]
         }
     }
 }

@@ -13,12 +13,12 @@ public struct Trust: Sendable {
     }
 
     /// In the order in which they were written.
-    public let rules: [Rule]
+    public let rules: [Trust.Rule]
     /// What becomes of the rest.
     public let others: Others
 
     /// From rules, in any order.
-    public init(_ rules: [Rule], others: Others) {
+    public init(_ rules: [Trust.Rule], others: Others) {
         self.rules = rules
         self.others = others
     }
@@ -27,7 +27,7 @@ public struct Trust: Sendable {
     public static let system = Trust([], others: .system)
 
     /// The rules that count for `host`: none, one, or several of the same pattern.
-    public func rules(for host: Host) -> [Rule] {
+    public func rules(for host: Trust.Host) -> [Trust.Rule] {
         let matching = rules.filter { $0.pattern.matches(host) }
         guard let top = matching.map(\.pattern.rank).max() else { return [] }
         return matching.filter { $0.pattern.rank == top }

@@ -20,18 +20,19 @@ package struct RememberingVault: Sendable {
         vault = Vault(store, locks: locks)
     }
 
-    /// Moves an item to where it belongs from now on, as it is, version and all.
-    package func keep(_ name: ItemName, _ keeping: Keeping) throws(VaultProblem) {
+    /// Moves items to where they belong from now on, as they are, version and all. Where one refers to
+    /// another, the one that is referred to comes first.
+    package func keep(_ names: [ItemName], _ keeping: Keeping) throws(VaultProblem) {
         let lock = try locks.write()
         defer { lock.release() }
-        try store.move(name, keeping)
+        try store.move(names, keeping)
     }
 
     /// Removes what an earlier process has kept, where nothing is to outlive this one.
-    package func forgetKept(_ name: ItemName) throws(VaultProblem) {
+    package func forgetKept(_ names: [ItemName]) throws(VaultProblem) {
         let lock = try locks.write()
         defer { lock.release() }
-        try store.forgetKept(name)
+        try store.forgetKept(names)
     }
 }
 
@@ -75,24 +76,25 @@ private final class RememberingStore: ItemStore {
     }
 
     /// The one place is written before the other is emptied: killed in between, nothing is lost.
-    func move(_ name: ItemName, _ keeping: RememberingVault.Keeping) throws(VaultProblem) {
+    func move(_ names: [ItemName], _ keeping: RememberingVault.Keeping) throws(VaultProblem) {
         switch keeping {
         case .endsWithTheProcess:
             if here == nil {
-                let item = try inner.find(name).certain()
-                state.with { $0 = State(keeping: keeping, items: item.map { [name: $0] } ?? [:]) }
+                var items: [ItemName: Secret] = [:]
+                for name in names { items[name] = try inner.find(name).certain() }
+                state.with { [items] in $0 = State(keeping: keeping, items: items) }
             }
             // Whoever asks again, because this failed, is not told that it is done while it is not.
-            try inner.remove(name)
+            for name in names.reversed() { try inner.remove(name) }
         case .outlivesTheProcess:
             guard let here else { return }
-            if let item = here[name] { try inner.put(item, at: name) }
+            for name in names { if let item = here[name] { try inner.put(item, at: name) } }
             state.with { $0 = State(keeping: keeping) }
         }
     }
 
-    func forgetKept(_ name: ItemName) throws(VaultProblem) {
+    func forgetKept(_ names: [ItemName]) throws(VaultProblem) {
         guard here != nil else { return }
-        try inner.remove(name)
+        for name in names.reversed() { try inner.remove(name) }
     }
 }

@@ -5,7 +5,7 @@
     case other
     case accept, authorization, connection
     case contentDigest, contentEncoding, contentLength, contentType
-    case countersignRelease, date, expect, host, idempotencyKey
+    case countersignRelease, countersignTicket, date, expect, host, idempotencyKey
     case signature, signatureInput, traceparent, transferEncoding, userAgent
     case xAmzContentSHA256, xAmzDate
     case xAuthClientID, xAuthSignature, xAuthTimestamp, xAuthVersion
@@ -40,6 +40,7 @@
             if name.matches("x-auth-signature") { self = .xAuthSignature }
             if name.matches("x-auth-timestamp") { self = .xAuthTimestamp }
         case 17: if name.matches("transfer-encoding") { self = .transferEncoding }
+        case 18: if name.matches("countersign-ticket") { self = .countersignTicket }
         case 19: if name.matches("countersign-release") { self = .countersignRelease }
         case 20: if name.matches("x-amz-content-sha256") { self = .xAmzContentSHA256 }
         default: break

@@ -8,6 +8,7 @@ package struct Refusal: Error, Sendable, Equatable {
         case unsigned
         case unknownKey = "unknown-key"
         case badSignature = "bad-signature"
+        case badTicket = "bad-ticket"
         case deviceUnsigned = "device-unsigned"
         case stale
         case replayed
@@ -72,8 +73,8 @@ extension Refusal.Code {
     package var status: Int {
         switch self {
         case .malformed, .bodyMismatch: 400
-        case .unsigned, .unknownKey, .badSignature, .deviceUnsigned, .stale, .replayed, .tokenExpired, .sessionEnded,
-            .wrongCredentials:
+        case .unsigned, .unknownKey, .badSignature, .badTicket, .deviceUnsigned, .stale, .replayed, .tokenExpired,
+            .sessionEnded, .wrongCredentials:
             401
         case .schemeNotAllowed, .forbidden, .decideNeedsBody: 403
         case .timeout: 408
@@ -108,6 +109,7 @@ extension Refusal.Code {
         case .unavailable: -13
         case .nameTaken: -14
         case .deviceUnsigned: -15
+        case .badTicket: -16
         case .updateRequired: -99
         case .sessionEnded: -100
         case .tokenExpired: -101
@@ -120,6 +122,7 @@ extension Refusal.Code {
         case .unsigned: "The request carries no signature of a known scheme"
         case .unknownKey: "The key id is not known here"
         case .badSignature: "The signature does not hold"
+        case .badTicket: "The upload ticket is not known, has run out, or is for another request"
         case .deviceUnsigned: "This route asks for the device's own signature, too"
         case .stale: "The signature is too old, or from the future"
         case .replayed: "This request has been received before"

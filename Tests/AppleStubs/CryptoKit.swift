@@ -2,6 +2,7 @@
 // Apple names these, and documents them.
 // Shapes of CryptoKit.framework; see README.md. Source: Apple's documentation of CryptoKit.
 import Foundation
+import Security
 
 public protocol Digest: ContiguousBytes, Hashable, Sequence, Sendable where Element == UInt8 {}
 
@@ -80,10 +81,35 @@ public enum P256 {
     public enum KeyAgreement {
         public struct PublicKey: Sendable {
             public init<D: ContiguousBytes>(x963Representation: D) throws {}
+            public var x963Representation: Data { Data() }
         }
         public struct PrivateKey: Sendable {
             public init<D: ContiguousBytes>(rawRepresentation: D) throws {}
             public func sharedSecretFromKeyAgreement(with publicKeyShare: PublicKey) throws -> SharedSecret { SharedSecret() }
+        }
+    }
+}
+
+public enum SecureEnclave {
+    public static var isAvailable: Bool { false }
+    public enum P256 {
+        public enum Signing {
+            public struct PrivateKey {
+                public init(compactRepresentable: Bool = true, accessControl: SecAccessControl) throws {}
+                public init(dataRepresentation: Data) throws {}
+                public var dataRepresentation: Data { Data() }
+                public var publicKey: CryptoKit.P256.Signing.PublicKey { get { fatalError() } }
+                public func signature<D: DataProtocol>(for data: D) throws -> CryptoKit.P256.Signing.ECDSASignature { try CryptoKit.P256.Signing.ECDSASignature(rawRepresentation: data) }
+            }
+        }
+        public enum KeyAgreement {
+            public struct PrivateKey {
+                public init(compactRepresentable: Bool = true, accessControl: SecAccessControl) throws {}
+                public init(dataRepresentation: Data) throws {}
+                public var dataRepresentation: Data { Data() }
+                public var publicKey: CryptoKit.P256.KeyAgreement.PublicKey { get { fatalError() } }
+                public func sharedSecretFromKeyAgreement(with publicKeyShare: CryptoKit.P256.KeyAgreement.PublicKey) throws -> SharedSecret { SharedSecret() }
+            }
         }
     }
 }

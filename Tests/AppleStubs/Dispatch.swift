@@ -12,3 +12,12 @@ open class DispatchQueue: @unchecked Sendable {
     public class func concurrentPerform(iterations: Int, execute work: @Sendable (Int) -> Void) {}
     public func async(execute work: @escaping @Sendable () -> Void) {}
 }
+public enum DispatchTimeInterval: Sendable { case seconds(Int), milliseconds(Int), microseconds(Int), nanoseconds(Int), never }
+public enum DispatchTimeoutResult: Sendable { case success, timedOut }
+public struct DispatchTime: Sendable {
+    public static func now() -> DispatchTime { DispatchTime() }
+    public static func + (time: DispatchTime, interval: DispatchTimeInterval) -> DispatchTime { time }
+}
+extension DispatchSemaphore {
+    public func wait(timeout: DispatchTime) -> DispatchTimeoutResult { .success }
+}

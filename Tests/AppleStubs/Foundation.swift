@@ -19,7 +19,11 @@ public final class NSString: NSObject, ExpressibleByStringLiteral {
     public convenience init(stringLiteral: String) { self.init(string: stringLiteral) }
 }
 public final class NSNumber: NSObject {}
-open class NSError: NSObject, Error, @unchecked Sendable { public var code: Int { 0 } }
+open class NSError: NSObject, Error, @unchecked Sendable {
+    public var code: Int { 0 }
+    public var domain: String { "" }
+}
+public let NSOSStatusErrorDomain = ""
 open class NSArray: NSObject {}
 public final class NSMutableArray: NSArray { public func add(_ object: Any) {} }
 open class NSDictionary: NSObject { public subscript(_ key: Any) -> Any? { nil } }
@@ -158,3 +162,22 @@ public func NSSearchPathForDirectoriesInDomains(
     _ directory: FileManager.SearchPathDirectory, _ mask: FileManager.SearchPathDomainMask, _ expands: Bool
 ) -> [String] { [] }
 public func NSHomeDirectory() -> String { "" }
+
+public struct Notification {
+    public struct Name: RawRepresentable, Hashable, Sendable {
+        public init(rawValue: String) { self.rawValue = rawValue }
+        public init(_ rawValue: String) { self.rawValue = rawValue }
+        public let rawValue: String
+    }
+    public var name: Name { Name("") }
+    public var object: Any? { nil }
+    public var userInfo: [AnyHashable: Any]? { nil }
+}
+open class NotificationCenter: NSObject, @unchecked Sendable {
+    public class var `default`: NotificationCenter { NotificationCenter() }
+    public func post(name: Notification.Name, object: Any?, userInfo: [AnyHashable: Any]? = nil) {}
+    public func addObserver(
+        forName name: Notification.Name?, object: Any?, queue: OperationQueue?, using block: @escaping @Sendable (Notification) -> Void
+    ) -> any NSObjectProtocol { NSObject() }
+    public func removeObserver(_ observer: Any) {}
+}

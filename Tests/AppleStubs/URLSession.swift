@@ -72,6 +72,7 @@ public class URLSession: NSObject, @unchecked Sendable {
     public init(configuration: URLSessionConfiguration, delegate: (any URLSessionDelegate)?, delegateQueue queue: OperationQueue?) {}
     public func dataTask(with request: URLRequest) -> URLSessionDataTask { URLSessionDataTask() }
     public func uploadTask(with request: URLRequest, from bodyData: Data) -> URLSessionUploadTask { URLSessionUploadTask() }
+    public func uploadTask(with request: URLRequest, fromFile fileURL: URL) -> URLSessionUploadTask { URLSessionUploadTask() }
     public func uploadTask(withStreamedRequest request: URLRequest) -> URLSessionUploadTask { URLSessionUploadTask() }
     public func finishTasksAndInvalidate() {}
     public func invalidateAndCancel() {}

@@ -97,4 +97,26 @@ final class FailingStore: Store {
     func add(_ entries: [MeterEntry]) throws(Fault) { try check(); try base.add(entries) }
     func meter(since day: Int64) throws(Fault) -> [MeterEntry] { try check(); return try base.meter(since: day) }
     func forgetMeter(before day: Int64) throws(Fault) { try check(); try base.forgetMeter(before: day) }
+    func add(
+        _ ticket: UploadTicket, within bounds: UploadTicketBounds, at now: Int64
+    ) throws(Fault) -> UploadTicketAdded {
+        try check()
+        return try base.add(ticket, within: bounds, at: now)
+    }
+    func uploadTicket(_ id: UploadTicketID) throws(Fault) -> UploadTicket? {
+        try check()
+        return try base.uploadTicket(id)
+    }
+    func claimUploadTicket(_ id: UploadTicketID, at now: Int64) throws(Fault) -> UploadTicketClaim {
+        try check()
+        return try base.claimUploadTicket(id, at: now)
+    }
+    func abandonUploadTicket(_ id: UploadTicketID, attempt: Int) throws(Fault) {
+        try check()
+        try base.abandonUploadTicket(id, attempt: attempt)
+    }
+    func forgetUploadTickets(expiredBefore time: Int64, limit: Int) throws(Fault) -> Int {
+        try check()
+        return try base.forgetUploadTickets(expiredBefore: time, limit: limit)
+    }
 }

@@ -52,7 +52,7 @@ import Testing
         let folder = try ProfileFolder("demo", environment)
         #expect(folder.path == "\(home)/.config/countersign/demo")
         var profile = Profile(url: "https://a.example", keyID: try #require(.init("r_1")), scheme: .messageSignatures)
-        profile.pins = [try Pin("sha256/" + String(repeating: "A", count: 43) + "=")]
+        profile.pins = [try Trust.Pin("sha256/" + String(repeating: "A", count: 43) + "=")]
         for text in ["first", "second"] { try folder.write(profile, secret: Array(text.utf8)) }
 
         let read = try folder.read()

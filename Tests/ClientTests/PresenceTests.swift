@@ -1,4 +1,5 @@
 import CountersignSeal
+import CountersignVault
 import CountersignWire
 import Synchronization
 import Testing
@@ -37,7 +38,7 @@ import Testing
         let plain = try await FakeWorld()
         try await plain.signUp()
         try await plain.logIn()
-        guard case .held(_, let kept)? = try plain.state.keys?.signing else { throw FakeAuthority.Problem.broken }
+        let kept = try plain.heldSigningKey()
         let held = kept.withExposedBytes { bytes in (36..<68).map { bytes[$0] } }
         #expect(
             plain.store.contents.values.contains { contents in
@@ -112,7 +113,7 @@ import Testing
         _ = try await signedIn(stranger)
         await world.pass(FakeSession.lifetime)
         var deceived = world
-        deceived.signer = try stranger.keys.first.map { try DeviceSigningKey(pkcs8: $0) }
+        deceived.signer = try stranger.keys.first.map { DeviceSigningKey(try SoftwareKeys().signingKey($0)) }
         #expect(deceived.signer != nil)
         let calls = deceived.calls
         await expectPresenceNeeded { _ = try await calls.send(world.draft()) }
@@ -181,7 +182,7 @@ extension FakeWorld {
     fileprivate func present(_ box: Box) throws -> FakeWorld {
         var world = self
         guard let name = try state.keys?.name, let key = box.key(name) else { throw FakeAuthority.Problem.broken }
-        world.signer = try DeviceSigningKey(pkcs8: key)
+        world.signer = DeviceSigningKey(try SoftwareKeys().signingKey(key))
         return world
     }
 }

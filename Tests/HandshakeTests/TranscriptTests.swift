@@ -49,6 +49,25 @@ import Testing
         #expect(Set(all.compactMap { $0.context.map { "\($0)" } }).count == all.count - 2)
     }
 
+    /// Where a device says that it keeps its keys is bound by the finish of a login alone, so that an end
+    /// from before there was such a statement, which binds none, and one that is not told of it compute the
+    /// same.
+    @Test func whereKeysAreKeptIsBoundByTheFinishAlone() throws {
+        let silent = try binding()
+        func finish(_ storage: KeyStorage?, _ purpose: LoginBinding.Purpose = .login) -> [UInt8] {
+            var device = silent.device
+            device.keyStorage = storage
+            let binding = LoginBinding(
+                app: silent.app, account: silent.account, release: silent.release, device: device)
+            #expect(binding.startProof(ke1: [1], time: 5) == silent.startProof(ke1: [1], time: 5))
+            #expect(binding.context.map { "\($0)" } == silent.context.map { "\($0)" })
+            return binding.finishTranscript(purpose, loginID: [1], ke1: [2], ke2: [3], ke3: [4])
+        }
+        #expect(Set(KeyStorage.allCases.map { finish($0) } + [finish(nil)]).count == KeyStorage.allCases.count + 1)
+        #expect(finish(.tpm) == finish(nil) + [0, 0, 0, 0, 0, 0, 0, 3] + Array("tpm".utf8))
+        #expect(finish(.tpm, .passwordChange) == finish(nil, .passwordChange))
+    }
+
     @Test func partsDoNotRunIntoEachOther() throws {
         let login = try binding()
         let one = login.finishTranscript(.login, loginID: [1, 2], ke1: [3], ke2: [], ke3: [])

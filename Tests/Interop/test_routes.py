@@ -234,5 +234,7 @@ def test_levels_of_a_person(tmp_path):
         assert alice.calls("/hello")["headers"]["countersign-account"]
         assert alice.calls("-d", "amount=1", "/pay/now")["headers"]["countersign-account"]
         assert gateway.stop() == 0, "then all of the log is there"
-        codes = [event["code"] for event in gateway.events() if event.get("path") == "/pay/now"]
-        assert codes == ["device-unsigned", "ok"]
+        events = [event for event in gateway.events() if event.get("path") == "/pay/now"]
+        assert [event["code"] for event in events] == ["device-unsigned", "ok"]
+        assert "/pay asks for `device`" in events[0]["detail"]
+        assert "countersign route set demo /pay --require session" in events[0]["detail"]

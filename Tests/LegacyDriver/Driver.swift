@@ -39,13 +39,13 @@ struct Driver {
 
     private static func trust(_ options: Options) throws -> Trust {
         guard !options["pin"].isEmpty else { return Trust([], others: .system) }
-        let policy = try Policy.pins([options["pin"]], backups: [options["backup"]])
-        return Trust([Rule(try HostPattern("127.0.0.1"), policy)], others: .refused)
+        let policy = try Trust.Policy.pins([options["pin"]], backups: [options["backup"]])
+        return Trust([Trust.Rule(try Trust.HostPattern("127.0.0.1"), policy)], others: .refused)
     }
 
     func carryOut(_ order: Order) async -> JSONValue {
         var result: [(String, JSONValue)] = []
-        do throws(ClientError) {
+        do throws(CountersignError) {
             result = try await done(order)
         } catch {
             result = [("error", .string(name(of: error)))]
@@ -55,7 +55,7 @@ struct Driver {
         return .object(result)
     }
 
-    private func done(_ order: Order) async throws(ClientError) -> [(String, JSONValue)] {
+    private func done(_ order: Order) async throws(CountersignError) -> [(String, JSONValue)] {
         switch order["do"] {
         case "logIn": try await client.logIn(order["name"], order["password"])
         case "logOut": try await client.logOut()
@@ -82,13 +82,13 @@ struct Driver {
     }
 
     /// All at once; the answers' bodies, in any order.
-    private func sent(_ order: Order) async throws(ClientError) -> [(String, JSONValue)] {
+    private func sent(_ order: Order) async throws(CountersignError) -> [(String, JSONValue)] {
         let client = client
         let request = order.request
-        let results = await withTaskGroup(of: Result<(Data, APIResponse), ClientError>.self) { group in
+        let results = await withTaskGroup(of: Result<(Data, APIResponse), CountersignError>.self) { group in
             for _ in 0..<order.count {
                 group.addTask {
-                    do throws(ClientError) {
+                    do throws(CountersignError) {
                         return .success(try await client.data(for: request))
                     } catch {
                         return .failure(error)
@@ -102,7 +102,7 @@ struct Driver {
         return [("bodies", .array(bodies))]
     }
 
-    private func name(of error: ClientError) -> String {
+    private func name(of error: CountersignError) -> String {
         switch error {
         case .notSignedIn: "notSignedIn"
         case .signedOut: "signedOut"

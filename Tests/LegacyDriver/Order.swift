@@ -12,7 +12,7 @@ struct Order {
     var request: APIRequest {
         let body = self["body"]
         var request = APIRequest(
-            HTTPMethod(self["method"].isEmpty ? "GET" : self["method"]), self["path"],
+            APIMethod(self["method"].isEmpty ? "GET" : self["method"]), self["path"],
             body: body.isEmpty ? .none : .bytes(Array(body.utf8)))
         if !self["type"].isEmpty { request.set("Content-Type", self["type"]) }
         if self["caller"] == "app" { request.caller = .app }

@@ -23,23 +23,23 @@ import Testing
         }
         #expect(end.how == .signedOut)
         await #expect { try await client.data(for: APIRequest("/orders")) } throws: { error in
-            if case ClientError.notSignedIn = error { true } else { false }
+            if case CountersignError.notSignedIn = error { true } else { false }
         }
     }
 
     @Test func whatWasTypedIsToldApart() async throws {
         let client = try await World().signedIn()
         await #expect { try await client.logIn("alice", "wrong") } throws: { error in
-            if case ClientError.wrongCredentials = error { true } else { false }
+            if case CountersignError.wrongCredentials = error { true } else { false }
         }
         await #expect { try await client.logIn("a\u{0}b", "correct horse") } throws: { error in
-            if case ClientError.unusableName = error { true } else { false }
+            if case CountersignError.unusableName = error { true } else { false }
         }
         await #expect { try await client.signUp("bob", "") } throws: { error in
-            if case ClientError.unusablePassword = error { true } else { false }
+            if case CountersignError.unusablePassword = error { true } else { false }
         }
         await #expect { try await client.signUp("alice", "another") } throws: { error in
-            guard case ClientError.refused(let refusal) = error else { return false }
+            guard case CountersignError.refused(let refusal) = error else { return false }
             return refusal.code == "name-taken" && refusal.isGenuine
         }
         #expect(try await client.data(for: APIRequest("/orders")).1.status == 200)
@@ -49,7 +49,7 @@ import Testing
         let world = try await World()
         let client = try world.client()
         await #expect { try await client.logIn("alice", "correct horse", by: .passwordIsSent) } throws: { error in
-            if case ClientError.certificateNotPinned = error { true } else { false }
+            if case CountersignError.certificateNotPinned = error { true } else { false }
         }
         #expect(await world.backend.sent.isEmpty)
     }

@@ -29,7 +29,7 @@ import Testing
     func isNotTaken(_ path: String) throws {
         let base = try BaseURL("https://api.example.com/v2", .required)
         #expect { try base.target(path) } throws: { error in
-            if case ClientError.misuse = error { true } else { false }
+            if case CountersignError.misuse = error { true } else { false }
         }
     }
 
@@ -39,7 +39,7 @@ import Testing
         "https://a.example.com/../x", "https://a.example.com/v1#x", "http://a.example.com",
     ])
     func isNoBase(_ base: String) {
-        #expect(throws: ClientError.self) { try BaseURL(base, .required) }
+        #expect(throws: CountersignError.self) { try BaseURL(base, .required) }
     }
 
     @Test func theClearIsNamed() throws {

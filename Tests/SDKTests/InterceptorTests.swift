@@ -4,27 +4,27 @@ import Testing
 
 /// The chain between the app and its server.
 @Suite(.timeLimit(.minutes(2))) struct InterceptorTests {
-    struct Marking: Interceptor {
+    struct Marking: APIInterceptor {
         let mark: String
 
-        func intercept(_ request: APIRequest, next: Next) async throws -> APIAnswer {
+        func intercept(_ request: APIRequest, next: InterceptorChain) async throws -> APIAnswer {
             var request = request
-            request.fields.append(HTTPField("X-Mark", mark))
+            request.fields.append(HeaderField("X-Mark", mark))
             return try await next(request)
         }
     }
 
-    struct Answering: Interceptor {
-        func intercept(_ request: APIRequest, next: Next) async throws -> APIAnswer {
+    struct Answering: APIInterceptor {
+        func intercept(_ request: APIRequest, next: InterceptorChain) async throws -> APIAnswer {
             APIAnswer(status: 299, body: Array("cached".utf8))
         }
     }
 
     /// Asks again as long as the backend is busy.
-    struct Insisting: Interceptor {
+    struct Insisting: APIInterceptor {
         let changing: @Sendable (inout APIRequest) -> Void
 
-        func intercept(_ request: APIRequest, next: Next) async throws -> APIAnswer {
+        func intercept(_ request: APIRequest, next: InterceptorChain) async throws -> APIAnswer {
             let first = try await next(request)
             guard first.response.status == 503 else { return first }
             var request = request
@@ -33,10 +33,10 @@ import Testing
         }
     }
 
-    struct Throwing: Interceptor {
+    struct Throwing: APIInterceptor {
         struct Own: Error {}
 
-        func intercept(_ request: APIRequest, next: Next) async throws -> APIAnswer { throw Own() }
+        func intercept(_ request: APIRequest, next: InterceptorChain) async throws -> APIAnswer { throw Own() }
     }
 
     @Test func theFirstIsTheOutermost() async throws {
@@ -97,7 +97,7 @@ import Testing
         let world = try await World { $0.interceptors = [Throwing()] }
         let client = try world.client()
         await #expect { try await client.data(for: APIRequest("/orders")) } throws: { error in
-            guard case ClientError.intercepted(let own) = error else { return false }
+            guard case CountersignError.intercepted(let own) = error else { return false }
             return own is Throwing.Own
         }
     }

@@ -95,7 +95,7 @@ import Testing
         let state = await client.resume()
         #expect(state == .unavailable || state == .locked)
         await #expect { try await client.data(for: APIRequest("/orders")) } throws: { error in
-            switch error as? ClientError {
+            switch error as? CountersignError {
             case .vaultFailed, .vaultLocked: true
             default: false
             }

@@ -8,10 +8,10 @@ import Testing
 /// What is sent is in the name of who was signed in when the app asked for it, however long it is on its way.
 @Suite(.timeLimit(.minutes(2))) struct OwnerTests {
     /// Asks twice, and lets something happen in between.
-    private struct Pausing: Interceptor {
+    private struct Pausing: APIInterceptor {
         let meanwhile: @Sendable () async throws -> Void
 
-        func intercept(_ request: APIRequest, next: Next) async throws -> APIAnswer {
+        func intercept(_ request: APIRequest, next: InterceptorChain) async throws -> APIAnswer {
             _ = try await next(request)
             try await meanwhile()
             return try await next(request)
@@ -20,9 +20,9 @@ import Testing
 
     /// A client that is there only once its options are.
     private final class Later: Sendable {
-        private let client = Locked<Client?>(nil)
+        private let client = Locked<CountersignClient?>(nil)
 
-        func set(_ client: Client) { self.client.with { $0 = client } }
+        func set(_ client: CountersignClient) { self.client.with { $0 = client } }
 
         func signIn(_ name: String) async throws {
             _ = try await #require(client.with { $0 }).logIn(name, "correct horse")
@@ -30,7 +30,7 @@ import Testing
     }
 
     private static func isOfAnother(_ error: any Error) -> Bool {
-        if case ClientError.accountChanged = error { true } else { false }
+        if case CountersignError.accountChanged = error { true } else { false }
     }
 
     /// One piece, and before it, the first time, whatever takes its time.
@@ -55,7 +55,7 @@ import Testing
     }
 
     /// A body that takes so long to be hashed that Bob signs in.
-    private static func slowBody(_ client: Client) -> APIRequest.Body {
+    private static func slowBody(_ client: CountersignClient) -> APIRequest.Body {
         let isRead = Locked(false)
         return .replayable(
             ReplayableBody(.bytes(3)) {
@@ -133,13 +133,13 @@ import Testing
     }
 
     /// Signs somebody in where nobody is.
-    private struct Early: Interceptor {
+    private struct Early: APIInterceptor {
         let signIn: @Sendable () async throws -> Void
 
-        func intercept(_ request: APIRequest, next: Next) async throws -> APIAnswer {
+        func intercept(_ request: APIRequest, next: InterceptorChain) async throws -> APIAnswer {
             do {
                 return try await next(request)
-            } catch ClientError.notSignedIn {
+            } catch CountersignError.notSignedIn {
                 try await signIn()
                 return try await next(request)
             }
@@ -165,7 +165,7 @@ import Testing
     }
 }
 
-extension ClientState {
+extension CountersignState {
     fileprivate var account: String? {
         if case .active(let account) = self { account.name } else { nil }
     }

@@ -44,8 +44,8 @@ import Testing
 
     private let person = Person()
 
-    private func world(_ change: (inout ClientOptions) -> Void = { _ in }) async throws -> World {
-        let presence = Presence(person)
+    private func world(_ change: (inout CountersignOptions) -> Void = { _ in }) async throws -> World {
+        let presence = UserPresence(person)
         return try await World {
             $0.deviceKey = .boundToPresence(presence)
             change(&$0)
@@ -61,7 +61,7 @@ import Testing
         await world.pass(FakeSession.lifetime)
         let events = client.events
         await #expect { try await client.data(for: APIRequest("/orders")) } throws: { error in
-            if case ClientError.presenceNeeded = error { true } else { false }
+            if case CountersignError.presenceNeeded = error { true } else { false }
         }
         #expect(client.state == .locked)
         #expect(await world.authority.refreshes == 0)
@@ -84,11 +84,11 @@ import Testing
         let client = try await world.signedIn()
         person.behave(.doesNotWantTo)
         await #expect { try await client.withPresence("Confirm payment") { _ in } } throws: { error in
-            guard case ClientError.notPresent(let step) = error else { return false }
+            guard case CountersignError.notPresent(let step) = error else { return false }
             return step == .retry
         }
         await #expect { try await client.unlock("Open the app") } throws: { error in
-            if case ClientError.notPresent = error { true } else { false }
+            if case CountersignError.notPresent = error { true } else { false }
         }
     }
 
@@ -98,10 +98,10 @@ import Testing
         try await client.signUp("alice", "correct horse")
         person.behave(.doesNotWantTo)
         await #expect { try await client.logIn("alice", "correct horse") } throws: { error in
-            if case ClientError.notPresent(.loginPage) = error { true } else { false }
+            if case CountersignError.notPresent(.loginPage) = error { true } else { false }
         }
-        #expect(await client.resume() != .active(Account(name: "alice", session: "")))
-        await #expect(throws: ClientError.self) { try await client.data(for: APIRequest("/orders")) }
+        #expect(await client.resume() != .active(CountersignAccount(name: "alice", session: "")))
+        await #expect(throws: CountersignError.self) { try await client.data(for: APIRequest("/orders")) }
     }
 
     @Test func whatIsKeptOfItIsOfNoUse() async throws {
@@ -110,7 +110,7 @@ import Testing
         let kept = try await client.withPresence("Confirm payment") { $0 }
         await world.pass(FakeSession.lifetime)
         await #expect { try await kept.data(for: APIRequest("/orders")) } throws: { error in
-            if case ClientError.presenceNeeded = error { true } else { false }
+            if case CountersignError.presenceNeeded = error { true } else { false }
         }
         #expect(await world.authority.refreshes == 0)
     }
@@ -144,12 +144,12 @@ import Testing
             { try await client.confirmSession() },
         ] {
             await #expect { try await call() } throws: { error in
-                if case ClientError.presenceNeeded = error { true } else { false }
+                if case CountersignError.presenceNeeded = error { true } else { false }
             }
         }
         #expect(await world.backend.copies(of: "/orders").isEmpty)
         person.behave(.doesNotWantTo)
-        await #expect(throws: ClientError.self) { try await client.unlock("Open the app") }
+        await #expect(throws: CountersignError.self) { try await client.unlock("Open the app") }
         #expect(client.state == .locked)
         person.behave(.isThere)
         try await client.unlock("Open the app")
@@ -191,7 +191,7 @@ import Testing
         try await again.logIn("alice", "correct horse")
         #expect(try await again.data(for: APIRequest("/orders")).1.status == 200)
         try await again.logOut()
-        var seen: [ClientEvent] = []
+        var seen: [CountersignEvent] = []
         for await event in events {
             seen.append(event)
             if event == .state(.signedOut) { break }
@@ -214,7 +214,7 @@ import Testing
     @Test func aSessionWhoseKeyIsKeptFindsNoGate() async throws {
         var world = try await World()
         _ = try await world.signedIn()
-        world.options.deviceKey = .boundToPresence(Presence(person))
+        world.options.deviceKey = .boundToPresence(UserPresence(person))
         guard case .active = try await world.client().resume() else {
             Issue.record("nothing would open it")
             return
@@ -224,7 +224,7 @@ import Testing
     @Test func aKeyThatIsKeptOpensNothingByPresence() async throws {
         let client = try await World().signedIn()
         await #expect { try await client.withPresence("Confirm payment") { _ in } } throws: { error in
-            if case ClientError.misuse = error { true } else { false }
+            if case CountersignError.misuse = error { true } else { false }
         }
     }
 }

@@ -11,8 +11,8 @@ import Testing
     /// The address is told, and what may be a secret in it is not.
     private static let link = "https://example.com/next?token=\(mark)#\(mark)"
 
-    private struct Again: Interceptor {
-        func intercept(_ request: APIRequest, next: Next) async throws -> APIAnswer {
+    private struct Again: APIInterceptor {
+        func intercept(_ request: APIRequest, next: InterceptorChain) async throws -> APIAnswer {
             let answer = try await next(request)
             return answer.response.isSuccess ? answer : try await next(request)
         }
@@ -27,13 +27,13 @@ import Testing
         try await client.signUp("name-\(mark)", "password-\(mark)")
         _ = try? await client.logIn("name-\(mark)", "wrong-\(mark)")
         try await client.logIn("name-\(mark)", "password-\(mark)")
-        let fields = [HTTPField("X-Token", mark), HTTPField("Cookie", mark), HTTPField("X-\(mark)", "1")]
+        let fields = [HeaderField("X-Token", mark), HeaderField("Cookie", mark), HeaderField("X-\(mark)", "1")]
         let verdict = try RedactionTests.verdict()
         client.core.events.tell(.judged(verdict))
         let answers: [FakeBackend.Reaction] = [
-            .answer(200, [HTTPField("Set-Cookie", mark), HTTPField(mark, mark)], Array(mark.utf8)),
-            .answer(404, [HTTPField("Countersign-Update", "stage=\(mark)")], Array(mark.utf8)),
-            .answer(200, [HTTPField("Countersign-Update", #"stage=warn, link="\#(RedactionTests.link)""#)]),
+            .answer(200, [HeaderField("Set-Cookie", mark), HeaderField(mark, mark)], Array(mark.utf8)),
+            .answer(404, [HeaderField("Countersign-Update", "stage=\(mark)")], Array(mark.utf8)),
+            .answer(200, [HeaderField("Countersign-Update", #"stage=warn, link="\#(RedactionTests.link)""#)]),
             .answer(401, [], Array(#"{"code":"\#(mark)"}"#.utf8)),
             .refuse("forbidden", [("title", .string(mark)), ("detail", .string(mark)), ("instance", .string(mark))]),
             .refuse(mark, []),
@@ -57,7 +57,7 @@ import Testing
         for await event in events {
             seen += 1
             if case .sent(_, copy: 2, because: _) = event { again += 1 }
-            if event == .updateAvailable(url: ClientEvent.Link(RedactionTests.link), at: nil) { links += 1 }
+            if event == .updateAvailable(url: CountersignEvent.Link(RedactionTests.link), at: nil) { links += 1 }
             var dumped = ""
             dump(event, to: &dumped)
             if event == .judged(verdict) {
@@ -71,14 +71,14 @@ import Testing
         #expect(seen > 30 && again > 2 && links == 1 && names == 1)
     }
 
-    private static func verdict() throws -> Verdict {
-        let host = try Host("api.example.com")
-        return Verdict(
+    private static func verdict() throws -> Trust.Verdict {
+        let host = try Trust.Host("api.example.com")
+        return Trust.Verdict(
             host, .refused, [.wrongHost(certificateIsFor: ["\(mark).example.com"])], served: [], expected: [])
     }
 
     /// The path is told, and what an app puts there is its own.
-    private static func isOfThePath(_ event: ClientEvent) -> Bool {
+    private static func isOfThePath(_ event: CountersignEvent) -> Bool {
         switch event {
         case .began(let call), .failed(let call, _, after: _): call.path.hasPrefix("https://elsewhere")
         default: false
@@ -92,8 +92,8 @@ import Testing
         dump(key, to: &dumped)
         #expect("\(key)" == "release key r_1")
         #expect(!dumped.contains("0, 1, 2") && !dumped.contains(secret) && dumped.contains("r_1"))
-        #expect(throws: ClientError.self) { try ReleaseKey(id: "r 1", secret: secret) }
-        #expect(throws: ClientError.self) { try ReleaseKey(id: "r_1", secret: "AAEC") }
-        #expect(throws: ClientError.self) { try ReleaseKey(id: "r_1", secret: secret, authorityKey: "AAEC") }
+        #expect(throws: CountersignError.self) { try ReleaseKey(id: "r 1", secret: secret) }
+        #expect(throws: CountersignError.self) { try ReleaseKey(id: "r_1", secret: "AAEC") }
+        #expect(throws: CountersignError.self) { try ReleaseKey(id: "r_1", secret: secret, authorityKey: "AAEC") }
     }
 }

@@ -29,7 +29,7 @@ import Testing
         request.idempotencyKey = "order-7"
         _ = try await client.data(for: request)
         let sent = try #require(await world.backend.copies(of: "/orders").first)
-        #expect(sent.fields.filter { $0.name == "Idempotency-Key" } == [HTTPField("Idempotency-Key", "order-7")])
+        #expect(sent.fields.filter { $0.name == "Idempotency-Key" } == [HeaderField("Idempotency-Key", "order-7")])
     }
 
     @Test func aLostAnswerIsAskedForAgain() async throws {
@@ -48,14 +48,15 @@ import Testing
         await world.backend.plan(.fail(lost), at: "/orders")
         await world.backend.plan(.fail(lost), at: "/orders")
         await #expect { try await client.data(for: APIRequest("/orders")) } throws: { error in
-            (error as? ClientError)?.isOutcomeUnknown == true
+            (error as? CountersignError)?.isOutcomeUnknown == true
         }
     }
 
     @Test func whatABackendSaysIsAnAnswer() async throws {
         let world = try await World()
         let client = try await world.signedIn()
-        await world.backend.plan(.answer(404, [HTTPField("X-Why", "gone")], Array("no such order".utf8)), at: "/orders")
+        await world.backend.plan(
+            .answer(404, [HeaderField("X-Why", "gone")], Array("no such order".utf8)), at: "/orders")
         let (data, response) = try await client.data(for: APIRequest("/orders"))
         #expect(response.status == 404 && !response.isGenuine && !response.isSuccess)
         #expect(response.value(of: "x-why") == "gone")
@@ -67,7 +68,7 @@ import Testing
         let client = try await world.signedIn()
         await world.backend.plan(.refuse("forbidden", [("title", "No"), ("instance", "e-1")]), at: "/orders")
         await #expect { try await client.data(for: APIRequest("/orders")) } throws: { error in
-            guard case ClientError.refused(let refusal) = error else { return false }
+            guard case CountersignError.refused(let refusal) = error else { return false }
             return refusal.isGenuine && refusal.code == "forbidden" && refusal.event == "e-1" && refusal.status == 403
         }
         // The same words from anybody are an answer, and nothing follows from them.
@@ -83,11 +84,11 @@ import Testing
         await world.backend.plan(.fail(TransportError(.offline, .notSent)), at: "/orders")
         await world.backend.plan(.fail(TransportError(.timedOut(.connecting), .notSent)), at: "/orders")
         await #expect { try await client.data(for: APIRequest("/orders")) } throws: { error in
-            guard let error = error as? ClientError else { return false }
+            guard let error = error as? CountersignError else { return false }
             return error.isOffline && !error.isTimeout && !error.isOutcomeUnknown
         }
         await #expect { try await client.data(for: APIRequest("/orders")) } throws: { error in
-            guard let error = error as? ClientError else { return false }
+            guard let error = error as? CountersignError else { return false }
             return error.isTimeout && !error.isOffline
         }
         #expect(await world.backend.reactions == 2)
@@ -109,12 +110,12 @@ import Testing
         #expect(bytes == body)
         await world.backend.plan(.answer(500, [], [1, 2]), at: "/orders")
         await #expect { try await client.value(for: request, as: Order.self) } throws: { error in
-            guard case ClientError.status(let response, let body) = error else { return false }
+            guard case CountersignError.status(let response, let body) = error else { return false }
             return response.status == 500 && body == [1, 2]
         }
         await world.backend.plan(.answer(200, [], Array("{}".utf8)), at: "/orders")
         await #expect { try await client.value(for: request, as: Order.self) } throws: { error in
-            if case ClientError.decoding = error { true } else { false }
+            if case CountersignError.decoding = error { true } else { false }
         }
     }
 
@@ -125,7 +126,7 @@ import Testing
         #expect(try await client.data(for: APIRequest("/orders")).0.count == 1_000)
         await world.backend.plan(.answer(200, [], [UInt8](repeating: 1, count: 1_001)), at: "/orders")
         await #expect { try await client.data(for: APIRequest("/orders")) } throws: { error in
-            guard case ClientError.answerTooLarge(let limit) = error else { return false }
+            guard case CountersignError.answerTooLarge(let limit) = error else { return false }
             return limit == 1_000
         }
     }
@@ -139,7 +140,7 @@ import Testing
             signed.fields.contains { $0.name == "Signature" } && signed.fields.contains { $0.name == "Content-Digest" })
         // Sent by hand, the authority takes it once.
         var request = OutgoingRequest(
-            "POST", Origin(.tls, try Host("api.example.com")), "/orders?id=7", fields: signed.fields,
+            "POST", Origin(.tls, try Trust.Host("api.example.com")), "/orders?id=7", fields: signed.fields,
             body: .bytes([1, 2]))
         let first = try await world.backend.carry(request)
         let second = try await world.backend.carry(request)
@@ -155,7 +156,7 @@ import Testing
         let signed = try await client.signed(APIRequest("/orders"))
         #expect(await world.authority.refreshes == 1)
         let request = OutgoingRequest(
-            "GET", Origin(.tls, try Host("api.example.com")), "/orders", fields: signed.fields)
+            "GET", Origin(.tls, try Trust.Host("api.example.com")), "/orders", fields: signed.fields)
         #expect(try await world.backend.carry(request).status == 200)
     }
 
@@ -179,7 +180,7 @@ import Testing
         while await world.backend.reactions == 0 { await Task.yield() }
         task.cancel()
         await #expect { try await task.value } throws: { error in
-            if case ClientError.cancelled = error { true } else { false }
+            if case CountersignError.cancelled = error { true } else { false }
         }
         let failed = await first(of: events) { if case .failed(_, .cancelled, after: _) = $0 { true } else { false } }
         #expect(failed != nil)
@@ -197,7 +198,7 @@ import Testing
         await world.backend.plan(.sign(body, arriving: body.dropLast() + [8]), at: "/film")
         let altered = try await client.download(for: APIRequest("/film"))
         var read = 0
-        do throws(ClientError) {
+        do throws(CountersignError) {
             for try await piece in altered.body { read += piece.count }
             Issue.record("it was taken for the signed one")
         } catch {
@@ -213,7 +214,7 @@ import Testing
         let client = try await world.signedIn()
         await world.backend.plan(.sign([1, 2], arriving: [1, 3]), at: "/film")
         await #expect { try await client.download(for: APIRequest("/film")) } throws: { error in
-            if case ClientError.notGenuine = error { true } else { false }
+            if case CountersignError.notGenuine = error { true } else { false }
         }
         #expect(await world.backend.reactions == 1)
     }

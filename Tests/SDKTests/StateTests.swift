@@ -11,10 +11,10 @@ import Testing
         let states = client.states
         await world.authority.end("replaced")
         await #expect { try await client.data(for: APIRequest("/orders")) } throws: { error in
-            guard case ClientError.signedOut(let end) = error else { return false }
+            guard case CountersignError.signedOut(let end) = error else { return false }
             return end.how == .replaced(by: nil) && end.at != nil
         }
-        var shown: [ClientState] = []
+        var shown: [CountersignState] = []
         for await state in states {
             shown.append(state)
             if case .signedOut = state { break }
@@ -26,7 +26,7 @@ import Testing
         }
         #expect(end.how == .replaced(by: nil))
         await #expect { try await client.data(for: APIRequest("/orders")) } throws: { error in
-            if case ClientError.notSignedIn = error { true } else { false }
+            if case CountersignError.notSignedIn = error { true } else { false }
         }
     }
 
@@ -36,7 +36,7 @@ import Testing
         let link = "https://example.com/next"
         await world.backend.plan(.refuse("update-required", [("update_url", .string(link))]), at: "/orders")
         await #expect { try await client.data(for: APIRequest("/orders")) } throws: { error in
-            guard case ClientError.updateRequired(let url) = error else { return false }
+            guard case CountersignError.updateRequired(let url) = error else { return false }
             return url == link
         }
         #expect(client.state == .updateRequired(url: link))
@@ -45,7 +45,7 @@ import Testing
             var request = APIRequest("/orders")
             request.caller = caller
             await #expect { try await client.data(for: request) } throws: { error in
-                if case ClientError.updateRequired = error { true } else { false }
+                if case CountersignError.updateRequired = error { true } else { false }
             }
         }
         #expect(await world.backend.sent.count == sent)
@@ -83,7 +83,7 @@ import Testing
         _ = await first(of: events) { if case .began = $0 { true } else { false } }
         try await client.logIn("bob", "correct horse")
         await #expect { try await waiting.value } throws: { error in
-            if case ClientError.accountChanged = error { true } else { false }
+            if case CountersignError.accountChanged = error { true } else { false }
         }
     }
 
@@ -92,7 +92,7 @@ import Testing
         let client = try await world.signedIn()
         try await client.logOut()
         await #expect { try await client.data(for: APIRequest("/orders")) } throws: { error in
-            if case ClientError.notSignedIn = error { true } else { false }
+            if case CountersignError.notSignedIn = error { true } else { false }
         }
     }
 
@@ -106,7 +106,7 @@ import Testing
         _ = await first(of: events) { if case .began = $0 { true } else { false } }
         waiting.cancel()
         await #expect { try await waiting.value } throws: { error in
-            if case ClientError.cancelled = error { true } else { false }
+            if case CountersignError.cancelled = error { true } else { false }
         }
     }
 
@@ -119,7 +119,7 @@ import Testing
         await world.backend.plan(.answer(200, [], [2]), at: "/news")
         await world.backend.plan(.refuse("update-required"), at: "/news")
         var heard: [UInt8] = []
-        do throws(ClientError) {
+        do throws(CountersignError) {
             for try await (data, _) in client.poll(APIRequest("/news"), every: .milliseconds(1)) { heard += data }
             Issue.record("it ended without a word")
         } catch {
@@ -130,8 +130,8 @@ import Testing
         #expect(client.state == .updateRequired(url: nil))
     }
 
-    @Test(arguments: [ClientOptions.Pause.fail, .wait]) func pollingEndsWithWhatAnotherRequestBrought(
-        _ pause: ClientOptions.Pause
+    @Test(arguments: [CountersignOptions.Pause.fail, .wait]) func pollingEndsWithWhatAnotherRequestBrought(
+        _ pause: CountersignOptions.Pause
     ) async throws {
         for news in ["update-required", "session-ended"] {
             let world = try await World { $0.whenPaused = pause }
@@ -143,8 +143,8 @@ import Testing
             } else {
                 await world.authority.end("revoked")
             }
-            await #expect(throws: ClientError.self) { try await client.data(for: APIRequest("/orders")) }
-            do throws(ClientError) {
+            await #expect(throws: CountersignError.self) { try await client.data(for: APIRequest("/orders")) }
+            do throws(CountersignError) {
                 _ = try await rounds.next()
                 Issue.record("it goes on after \(news)")
             } catch {
@@ -161,24 +161,24 @@ import Testing
     @Test func aHintOfAnUpdateIsPassedOnOnce() async throws {
         let world = try await World()
         let client = try await world.signedIn()
-        let hint = HTTPField("Countersign-Update", #"stage=warn, at=1769817600, link="https://example.com/next""#)
+        let hint = HeaderField("Countersign-Update", #"stage=warn, at=1769817600, link="https://example.com/next""#)
         for _ in 0..<2 { await world.backend.plan(.answer(200, [hint]), at: "/orders") }
-        await world.backend.plan(.answer(200, [HTTPField("Countersign-Update", "\"broken")]), at: "/orders")
+        await world.backend.plan(.answer(200, [HeaderField("Countersign-Update", "\"broken")]), at: "/orders")
         let events = client.events
         for _ in 0..<3 { _ = try await client.data(for: APIRequest("/orders")) }
         try await client.logOut()
-        var hints: [ClientEvent] = []
+        var hints: [CountersignEvent] = []
         for await event in events {
             if case .updateAvailable = event { hints.append(event) }
             if event == .state(.signedOut) { break }
         }
-        #expect(hints == [.updateAvailable(url: ClientEvent.Link("https://example.com/next"), at: 1_769_817_600)])
+        #expect(hints == [.updateAvailable(url: CountersignEvent.Link("https://example.com/next"), at: 1_769_817_600)])
         #expect(await world.backend.reactions == 3)
     }
 
     @Test func streamsEndWithTheirClient() async throws {
         let world = try await World()
-        var client: Client? = try world.client()
+        var client: CountersignClient? = try world.client()
         let (states, events) = (try #require(client).states, try #require(client).events)
         client = nil
         #expect(await states.reduce(0) { count, _ in count + 1 } == 1)

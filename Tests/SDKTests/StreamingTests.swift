@@ -56,11 +56,11 @@ import Testing
         let client = try server.client(folder)
         let path = "\(folder.path)/film"
         await #expect { try await client.download(for: APIRequest("/broken").byTheApp(), to: path) } throws: { error in
-            guard case ClientError.transport(let error) = error else { return false }
+            guard case CountersignError.transport(let error) = error else { return false }
             return error.fate == .brokenOff
         }
         await #expect { try await client.download(for: APIRequest("/missing").byTheApp(), to: path) } throws: { error in
-            guard case ClientError.status(let response, let body) = error else { return false }
+            guard case CountersignError.status(let response, let body) = error else { return false }
             return response.status == 404 && body == Array("none".utf8)
         }
         #expect(access(path, F_OK) != 0)
@@ -106,7 +106,7 @@ import Testing
         #expect(await eventually { asked.with { $0 } })
         task.cancel()
         await #expect { try await task.value } throws: { error in
-            if case ClientError.cancelled = error { true } else { false }
+            if case CountersignError.cancelled = error { true } else { false }
         }
         #expect(await eventually { gone.with { $0 } })
     }
@@ -148,7 +148,7 @@ import Testing
         }
         defer { server.stop() }
         let folder = try TestFolder()
-        var client: Client? = try server.client(folder)
+        var client: CountersignClient? = try server.client(folder)
         weak let gone = client?.core
         let answer = Locked<APIAnswer?>(nil)
         let task = Task { [client] in

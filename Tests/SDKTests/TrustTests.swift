@@ -26,7 +26,7 @@ import Testing
             [.host("**.example.com", pins: [Certificates.strange], backups: [TrustTests.stranger])])
         let events = client.events
         await #expect { try await client.data(for: APIRequest("/x").byTheApp()) } throws: { error in
-            guard case ClientError.transport(let error) = error, case .untrusted(let verdict) = error.cause else {
+            guard case CountersignError.transport(let error) = error, case .untrusted(let verdict) = error.cause else {
                 return false
             }
             return error.fate == .notSent && verdict.reasons == [.pinNotMet]
@@ -64,7 +64,7 @@ import Testing
         let signers = PinUpdates.Signers(
             app: "shop", keys: [Array(key.publicKey.der.suffix(32))], version: 1,
             store: ManifestFile("\(folder.path)/pins"))
-        func client() throws -> Client {
+        func client() throws -> CountersignClient {
             try certificates.client(
                 server, folder,
                 [.host("**.example.com", pins: [certificates.pin], backups: [Certificates.strange])]
@@ -80,19 +80,21 @@ import Testing
         let first = try client()
         #expect(first.core.trust.isPinned)
         #expect(try await first.data(for: APIRequest("/x").byTheApp()).1.status == 200)
-        #expect(throws: ClientError.self) { try first.updatePins(manifest(1, TrustTests.stranger)) }
-        #expect(throws: ClientError.self) { try first.updatePins(Array("{}".utf8)) }
+        #expect(throws: CountersignError.self) { try first.updatePins(manifest(1, TrustTests.stranger)) }
+        #expect(throws: CountersignError.self) { try first.updatePins(Array("{}".utf8)) }
         #expect(try await first.data(for: APIRequest("/x").byTheApp()).1.status == 200)
         let (connections, received) = (server.tally.connections, server.tally.received)
         #expect(try first.updatePins(manifest(2, TrustTests.stranger)) == 2)
         // The connection that stood is cut, and under the new pins there is none.
         await #expect { try await first.data(for: APIRequest("/x").byTheApp()) } throws: { error in
-            guard case ClientError.transport(let error) = error, case .untrusted = error.cause else { return false }
+            guard case CountersignError.transport(let error) = error, case .untrusted = error.cause else {
+                return false
+            }
             return true
         }
         #expect(server.tally.connections == connections + 1 && server.tally.received == received)
         // The next start begins with what was taken up.
-        await #expect(throws: ClientError.self) { try await client().data(for: APIRequest("/x").byTheApp()) }
+        await #expect(throws: CountersignError.self) { try await client().data(for: APIRequest("/x").byTheApp()) }
         #expect(server.tally.received == received)
     }
 
@@ -125,7 +127,7 @@ import Testing
         #expect(try await client.fetchPins() == 7)
         #expect(try await client.fetchPins() == nil)
         served.with { $0 = Array("{}".utf8) }
-        await #expect(throws: ClientError.self) { try await client.fetchPins() }
+        await #expect(throws: CountersignError.self) { try await client.fetchPins() }
     }
 
     @Test func ofTwoSetsAtOnceTheNewerOneStays() async throws {
@@ -139,13 +141,14 @@ import Testing
         }
         let folder = try TestFolder()
         let carrier = LastTrust()
-        var options = ClientOptions()
+        var options = CountersignOptions()
         options.clock.wall = { 1_800_000_000 }
+        options.missingAuthorityKey = .leavesRefusalsUnverified
         options.carriage = .custom(carrier)
         options.pinUpdates = .signed(
             PinUpdates.Signers(
                 app: "shop", keys: [Array(key.publicKey.der.suffix(32))], store: ManifestFile("\(folder.path)/pins")))
-        let client = try Client(
+        let client = try CountersignClient(
             release: someRelease(), baseURL: "https://api.example.com", vault: .folder("/dev/null/x"), trust: .system,
             options: options)
         let first = Task.detached { try client.updatePins(manifests[0]) }
@@ -156,22 +159,26 @@ import Testing
     }
 
     @Test func onlyWhoWasNamedMayReplacePins() throws {
-        let client = try Client(
-            release: someRelease(), baseURL: "https://api.example.com", vault: .folder("/dev/null/x"), trust: .system)
+        var options = CountersignOptions()
+        options.missingAuthorityKey = .leavesRefusalsUnverified
+        let client = try CountersignClient(
+            release: someRelease(), baseURL: "https://api.example.com", vault: .folder("/dev/null/x"), trust: .system,
+            options: options)
         #expect { try client.updatePins(Array("{}".utf8)) } throws: { error in
-            if case ClientError.misuse = error { true } else { false }
+            if case CountersignError.misuse = error { true } else { false }
         }
     }
 
     @Test func aVaultThatCannotBeReadKeepsNoPinsFromBeingReplaced() throws {
         let folder = try TestFolder()
         let key = try PrivateKey(random: .ed25519)
-        var options = ClientOptions()
+        var options = CountersignOptions()
         options.clock.wall = { 1_800_000_000 }
+        options.missingAuthorityKey = .leavesRefusalsUnverified
         options.pinUpdates = .signed(
             PinUpdates.Signers(
                 app: "shop", keys: [Array(key.publicKey.der.suffix(32))], store: ManifestFile("\(folder.path)/pins")))
-        let client = try Client(
+        let client = try CountersignClient(
             release: someRelease(), baseURL: "https://api.example.com", vault: .folder("/dev/null/x"), trust: .system,
             options: options)
         let manifest = """
@@ -189,8 +196,8 @@ import Testing
         ("nameless", false), ("own key", true), ("all", true),
     ])
     func isPinned(_ rule: String, _ expected: Bool) throws {
-        let pins = try Policy.pins([Certificates.strange], backups: [TrustTests.stranger])
-        let rules: [String: Rule] = [
+        let pins = try Trust.Policy.pins([Certificates.strange], backups: [TrustTests.stranger])
+        let rules: [String: Trust.Rule] = [
             "exact": try .host("api.example.com", pins), "wild": try .host("**.example.com", pins),
             "reporting": try .host("**.example.com", pins, mode: .reportOnly),
             "other": try .host("www.example.com", pins), "system": try .host("api.example.com", .system),
@@ -201,7 +208,7 @@ import Testing
             "all": try .host("api.example.com", .all([.system, pins])),
         ]
         let trust = Trust([try #require(rules[rule])], others: .system)
-        #expect(trust.isPinned(try Host("api.example.com")) == expected)
+        #expect(trust.isPinned(try Trust.Host("api.example.com")) == expected)
     }
 }
 

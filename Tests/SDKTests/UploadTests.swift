@@ -96,7 +96,7 @@ import Testing
         _ = try await client.data(for: request)
         #expect(stream.isUsedUp)
         await #expect { try await client.data(for: request) } throws: { error in
-            if case ClientError.bodyUsedUp = error { true } else { false }
+            if case CountersignError.bodyUsedUp = error { true } else { false }
         }
         #expect(received.with { $0.bodies.count } == 1)
     }
@@ -115,7 +115,7 @@ import Testing
         for body in bodies {
             await #expect { try await client.upload(APIRequest(.post, "/upload").byTheApp(), from: body) } throws: {
                 error in
-                if case ClientError.misuse = error { true } else { false }
+                if case CountersignError.misuse = error { true } else { false }
             }
         }
         #expect(server.tally.received == 0)

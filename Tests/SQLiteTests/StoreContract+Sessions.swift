@@ -2,6 +2,7 @@ import CountersignAuthority
 import CountersignGate
 import CountersignHandshake
 import CountersignSchemes
+import CountersignSeal
 import CountersignWire
 import Testing
 
@@ -44,7 +45,8 @@ extension StoreContract {
     func sessions() throws {
         let account = try added(accountDraft("sessions"))
         let revision = try make().revision()
-        let first = try Self.session(1, of: account)
+        var first = try Self.session(1, of: account)
+        first.keyStorage = .tpm
         guard case .yes(let opened, let none, _) = try open(first, .single) else { throw Fault(.failed, "not opened") }
         #expect(none.isEmpty)
         #expect(try make().session(first.id) == opened)

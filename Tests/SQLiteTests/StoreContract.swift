@@ -24,6 +24,7 @@ struct StoreContract {
         try accounts()
         try sessions()
         try idempotency()
+        try uploadTickets()
         try together()
     }
 

@@ -7,7 +7,7 @@ import Testing
 
 @Suite struct MockTransportTests {
     private func request(_ body: RequestBody = .none) throws -> OutgoingRequest {
-        OutgoingRequest("POST", Origin(.tls, try Host("api.example.com")), "/notes?a=1", body: body)
+        OutgoingRequest("POST", Origin(.tls, try Trust.Host("api.example.com")), "/notes?a=1", body: body)
     }
 
     private func failure(_ transport: MockTransport, _ request: OutgoingRequest) async -> TransportError? {
@@ -27,7 +27,7 @@ import Testing
         #expect(try await transport.send(request()).status == 404)
         #expect(try await transport.send(request()).body.collect(upTo: 10) == Array("two".utf8))
         var third = try request(.bytes([1, 2]))
-        third.fields = [HTTPField("Content-Type", "text/plain")]
+        third.fields = [HeaderField("Content-Type", "text/plain")]
         let response = try await transport.send(third)
         let expected = "POST https://api.example.com/notes?a=1 text/plain"
         #expect(try await response.body.collect(upTo: 100) == Array(expected.utf8))
@@ -73,7 +73,7 @@ import Testing
     /// What the real transport does not send, a test must not get through either.
     @Test func aRequestThatCannotBeSentIsRefused() async throws {
         var request = try request()
-        request.fields = [HTTPField("X", "a\r\nb")]
+        request.fields = [HeaderField("X", "a\r\nb")]
         let transport = MockTransport([.answer(MockAnswer())])
         guard case .malformedRequest = await failure(transport, request)?.cause else {
             Issue.record("taken")

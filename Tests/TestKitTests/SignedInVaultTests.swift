@@ -3,12 +3,13 @@ import CountersignTestKit
 import Testing
 
 @Suite struct SignedInVaultTests {
-    private func client(_ vault: Vault, _ transport: MockTransport, _ clock: ManualClock) throws -> Client {
-        var options = ClientOptions()
+    private func client(_ vault: Vault, _ transport: MockTransport, _ clock: ManualClock) throws -> CountersignClient {
+        var options = CountersignOptions()
         options.carriage = .custom(transport)
         options.clock = clock.deviceClock
+        options.missingAuthorityKey = .leavesRefusalsUnverified
         let key = try ReleaseKey(id: "r_test", secret: "VGhpcnR5LXR3byBieXRlcyBvZiBhIHJlbGVhc2Uga2V5IQ", app: "notes")
-        return try Client(
+        return try CountersignClient(
             release: key, baseURL: "https://api.example.com", vault: .using(vault), trust: .system, options: options)
     }
 
@@ -34,7 +35,7 @@ import Testing
         let faulty = try FaultyVault()
         let transport = MockTransport([])
         let client = try client(faulty.vault, transport, ManualClock())
-        await #expect(throws: ClientError.self) { try await client.data(for: APIRequest("/notes")) }
+        await #expect(throws: CountersignError.self) { try await client.data(for: APIRequest("/notes")) }
         #expect(client.state == .signedOut(.nobody) && transport.attempts == 0)
 
         let closed = try FaultyVault()

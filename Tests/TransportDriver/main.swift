@@ -21,16 +21,16 @@ struct Options {
 }
 
 func run(_ options: Options) async throws -> JSONValue {
-    let host = try Host(options.one("host"))
+    let host = try Trust.Host(options.one("host"))
     var settings = TransportOptions()
-    settings.addresses[host] = try Host("127.0.0.1")
-    settings.authorities = .instead(try Certificate.all(inFolder: options.one("authorities")))
+    settings.addresses[host] = try Trust.Host("127.0.0.1")
+    settings.authorities = .instead(try Trust.Certificate.all(inFolder: options.one("authorities")))
     if options.port("proxy") > 0 {
-        settings.proxy = .tunnel(try Host("127.0.0.1"), port: options.port("proxy"))
+        settings.proxy = .tunnel(try Trust.Host("127.0.0.1"), port: options.port("proxy"))
     }
     let pins = options.all("pin")
-    let policy: Policy = pins.isEmpty ? .system : try .pins([pins[0]], backups: Array(pins.dropFirst()))
-    let trust = Trust([Rule(try HostPattern(options.one("host")), policy)], others: .refused)
+    let policy: Trust.Policy = pins.isEmpty ? .system : try .pins([pins[0]], backups: Array(pins.dropFirst()))
+    let trust = Trust([Trust.Rule(try Trust.HostPattern(options.one("host")), policy)], others: .refused)
     let transport = try HTTPTransport(trust: trust, options: settings)
     let request = OutgoingRequest("GET", Origin(.tls, host, port: options.port("port")), options.one("target"))
     do throws(TransportError) {

@@ -10,8 +10,8 @@ struct CertificateTests {
     struct Case: Sendable, CustomTestStringConvertible {
         var name: String
         var identity: @Sendable (Authorities) throws -> TestServer.Identity
-        var policy: @Sendable (Authorities, TestServer.Identity) throws -> Policy = { _, _ in .system }
-        var expected: [Verdict.Reason] = []
+        var policy: @Sendable (Authorities, TestServer.Identity) throws -> Trust.Policy = { _, _ in .system }
+        var expected: [Trust.Verdict.Reason] = []
         var testDescription: String { name }
     }
 
@@ -50,13 +50,14 @@ struct CertificateTests {
         }
     }
 
-    private static let ownPin: @Sendable (Authorities, TestServer.Identity) throws -> Policy = {
+    private static let ownPin: @Sendable (Authorities, TestServer.Identity) throws -> Trust.Policy = {
         try .pins([pin($1.chain[0])], backups: [strangePin])
     }
-    private static let otherPin: @Sendable (Authorities, TestServer.Identity) throws -> Policy = { authorities, _ in
+    private static let otherPin: @Sendable (Authorities, TestServer.Identity) throws -> Trust.Policy = {
+        authorities, _ in
         try .pins([pin(authorities.other)], backups: [strangePin])
     }
-    private static let ownCertificate: @Sendable (Authorities, TestServer.Identity) throws -> Policy = {
+    private static let ownCertificate: @Sendable (Authorities, TestServer.Identity) throws -> Trust.Policy = {
         try .certificates([$1.chain[0].certificate])
     }
 
@@ -184,7 +185,12 @@ struct CertificateTests {
             identity: { TestServer.Identity([try $0.server(by: $0.other), $0.root]) },
             policy: { authorities, _ in
                 try .pins([pin(authorities.root)], backups: [strangePin]).withoutCheckingTheChain()
-            }, expected: [.pinNotMet]),
+            }, expected: [.serverKeyNotPinned]),
+        Case(
+            name: "a pinned authority's certificate, where no chain is asked", identity: chain(),
+            policy: { authorities, _ in
+                try .certificates([authorities.root.certificate]).withoutCheckingTheChain()
+            }, expected: [.serverCertificateNotPinned]),
         Case(
             name: "all of: both hold", identity: chain(),
             policy: { try .all([.system, ownPin($0, $1)]) }),
@@ -195,6 +201,10 @@ struct CertificateTests {
             name: "a check of one's own", identity: chain(),
             policy: { _, _ in .custom("mine") { $0.served.count == 2 ? .refuse("two") : .accept } },
             expected: [.custom(name: "mine", reason: "two")]),
+        Case(
+            name: "a check of one's own behind a chain that fails", identity: selfSigned(),
+            policy: { _, _ in .custom("mine") { _ in .accept } },
+            expected: [.customNotReached(name: "mine", .selfSigned)]),
     ]
 
     /// Over both versions of TLS: they send certificates and staples in other orders, and TLS 1.2 shows on the wire what a record is.
@@ -241,7 +251,7 @@ struct CertificateTests {
         let identity = TestServer.Identity([try authorities.server(["elsewhere.test"]), authorities.middle])
         let server = try TestServer(.tls(identity)) { if $0.readHead() != nil { $0.answer() } }
         defer { server.stop() }
-        let rule = try Rule.host("**.example.com", .system)
+        let rule = try Trust.Rule.host("**.example.com", .system)
         let request = OutgoingRequest("GET", try server.origin("elsewhere.test"), "/")
         let closed = try HTTPTransport(trust: Trust([rule], others: .refused), options: authorities.options)
         guard case .failure(let error) = await outcome(closed, request), case .untrusted(let verdict) = error.cause
@@ -256,7 +266,7 @@ struct CertificateTests {
 
     @Test func reportOnlyReportsAndStillAsksTheSystem() async throws {
         let authorities = try Authorities.shared.get()
-        let seen = Locked<[Verdict]>([])
+        let seen = Locked<[Trust.Verdict]>([])
         var options = try authorities.options
         options.observe = { verdict in seen.with { $0.append(verdict) } }
         let trust = Trust(

@@ -31,7 +31,7 @@ struct ExchangeTests {
         let transport = try transport()
         var request = OutgoingRequest(
             "PATCH", try server.plainOrigin, "/a%2Fb//../c?x=%20&y",
-            fields: [HTTPField("B-second", "2"), HTTPField("a-First", ""), HTTPField("B-second", "1")],
+            fields: [HeaderField("B-second", "2"), HeaderField("a-First", ""), HeaderField("B-second", "1")],
             body: .bytes([0, 255, 13, 10]))
         request.authority = "other.example:1"
         let response = try await transport.send(request)
@@ -84,11 +84,11 @@ struct ExchangeTests {
     }
 
     @Test(arguments: [
-        OutgoingRequest("GET", .nowhere, "/", fields: [HTTPField("X", "a\r\nY: b")]),
-        OutgoingRequest("GET", .nowhere, "/", fields: [HTTPField("X", bytes: [0])]),
-        OutgoingRequest("GET", .nowhere, "/", fields: [HTTPField("X: y\r\nZ", "")]),
-        OutgoingRequest("GET", .nowhere, "/", fields: [HTTPField("content-Length", "3")]),
-        OutgoingRequest("GET", .nowhere, "/", fields: [HTTPField("Transfer-Encoding", "chunked")]),
+        OutgoingRequest("GET", .nowhere, "/", fields: [HeaderField("X", "a\r\nY: b")]),
+        OutgoingRequest("GET", .nowhere, "/", fields: [HeaderField("X", bytes: [0])]),
+        OutgoingRequest("GET", .nowhere, "/", fields: [HeaderField("X: y\r\nZ", "")]),
+        OutgoingRequest("GET", .nowhere, "/", fields: [HeaderField("content-Length", "3")]),
+        OutgoingRequest("GET", .nowhere, "/", fields: [HeaderField("Transfer-Encoding", "chunked")]),
         OutgoingRequest("GET", .nowhere, "/ HTTP/1.1\r\nX: y"),
         OutgoingRequest("GET", .nowhere, "http://elsewhere/"),
         OutgoingRequest("GET /x", .nowhere, "/"),
@@ -151,7 +151,7 @@ struct ExchangeTests {
 
 extension Origin {
     fileprivate static let nowhere: Origin = {
-        guard let host = try? Host("nowhere.invalid") else { preconditionFailure("a host") }
+        guard let host = try? Trust.Host("nowhere.invalid") else { preconditionFailure("a host") }
         return Origin(.plaintext, host)
     }()
 }

@@ -16,10 +16,10 @@ struct FailureTests {
         return error
     }
 
-    @Test(arguments: [(Reachability.State.online, TransportError.Cause.hostNotFound), (.offline, .offline)])
-    func aNameThatIsNotFound(_ state: Reachability.State, _ expected: TransportError.Cause) async throws {
-        let request = OutgoingRequest("GET", Origin(.tls, try Host("nothing.invalid")), "/")
-        let error = try await failure(request) { $0.reachability = Reachability { state } }
+    @Test(arguments: [(NetworkReachability.State.online, TransportError.Cause.hostNotFound), (.offline, .offline)])
+    func aNameThatIsNotFound(_ state: NetworkReachability.State, _ expected: TransportError.Cause) async throws {
+        let request = OutgoingRequest("GET", Origin(.tls, try Trust.Host("nothing.invalid")), "/")
+        let error = try await failure(request) { $0.reachability = NetworkReachability { state } }
         #expect(error?.cause == expected && error?.fate == .notSent)
     }
 

@@ -152,7 +152,8 @@ struct StreamTests {
         }
         let once = OnceBody(.bytes(300), Pieces(count: 3, size: 100))
         // Where nobody listens it is not touched.
-        let closed = OutgoingRequest("PUT", Origin(.plaintext, try Host("127.0.0.1"), port: 1), "/", body: .once(once))
+        let closed = OutgoingRequest(
+            "PUT", Origin(.plaintext, try Trust.Host("127.0.0.1"), port: 1), "/", body: .once(once))
         #expect(await outcome(transport, closed) == .failure(TransportError(.connectionRefused, .notSent)))
         #expect(!once.isUsedUp)
         let request = OutgoingRequest("PUT", try server.plainOrigin, "/", body: .once(once))

@@ -39,7 +39,7 @@ struct Authorities: Sendable {
             var options = TransportOptions()
             options.authorities = .instead([root.certificate, other.certificate])
             for name in ["api.example.com", "www.example.com", "a.b.example.com", "elsewhere.test"] {
-                options.addresses[try Host(name)] = try Host("127.0.0.1")
+                options.addresses[try Trust.Host(name)] = try Trust.Host("127.0.0.1")
             }
             options.clock.wall = { [time] in time }
             return options
@@ -54,10 +54,10 @@ func pin(_ issued: Issued) -> String { issued.certificate.pin.description }
 
 extension TestServer {
     var plainOrigin: Origin {
-        get throws { Origin(.plaintext, try Host("127.0.0.1"), port: port) }
+        get throws { Origin(.plaintext, try Trust.Host("127.0.0.1"), port: port) }
     }
 
-    func origin(_ host: String = "api.example.com") throws -> Origin { Origin(.tls, try Host(host), port: port) }
+    func origin(_ host: String = "api.example.com") throws -> Origin { Origin(.tls, try Trust.Host(host), port: port) }
 }
 
 /// What a request came to.

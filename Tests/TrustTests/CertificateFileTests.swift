@@ -21,7 +21,7 @@ struct CertificateFileTests {
         let both = try b.pem().certificate + Array("between\r\n".utf8) + c.pem().certificate
         let path = try folder(["1.cer": a.certificate.der, "2.pem": both, "README": Array("no".utf8)])
         defer { try? FileManager.default.removeItem(atPath: path) }
-        #expect(try Certificate.all(inFolder: path) == [a.certificate, b.certificate, c.certificate])
+        #expect(try Trust.Certificate.all(inFolder: path) == [a.certificate, b.certificate, c.certificate])
         #expect(a.certificate.names == [.dns("a.example")] && a.certificate.isSelfIssued)
     }
 
@@ -35,12 +35,12 @@ struct CertificateFileTests {
         ] as [(String, [UInt8])] {
             let path = try folder(["a.cer": good.certificate.der, name: bytes])
             defer { try? FileManager.default.removeItem(atPath: path) }
-            #expect(throws: TrustProblem.self, "\(name) \(bytes.count)") { try Certificate.all(inFolder: path) }
+            #expect(throws: TrustProblem.self, "\(name) \(bytes.count)") { try Trust.Certificate.all(inFolder: path) }
         }
         let empty = try folder([:])
         defer { try? FileManager.default.removeItem(atPath: empty) }
-        #expect(throws: TrustProblem.self) { try Certificate.all(inFolder: empty) }
-        #expect(throws: TrustProblem.self) { try Certificate.all(inFolder: empty + "/none") }
+        #expect(throws: TrustProblem.self) { try Trust.Certificate.all(inFolder: empty) }
+        #expect(throws: TrustProblem.self) { try Trust.Certificate.all(inFolder: empty + "/none") }
     }
 
     @Test func aCertificateThatIsChangedAnywhereTrapsNobody() throws {
@@ -50,12 +50,12 @@ struct CertificateFileTests {
             for byte in [0, 0x7F, 0x80, 0x84, 0xFF, der[index] ^ 1] as [UInt8] {
                 var changed = der
                 changed[index] = byte
-                if let certificate = try? Certificate(der: changed) {
+                if let certificate = try? Trust.Certificate(der: changed) {
                     read += 1
                     #expect(certificate.der == changed)
                 }
             }
-            #expect(throws: TrustProblem.self) { try Certificate(der: Array(der[..<index])) }
+            #expect(throws: TrustProblem.self) { try Trust.Certificate(der: Array(der[..<index])) }
         }
         // Most bytes are a key's, a name's or a signature's: whether those hold is for the chain to say.
         #expect(read > 0 && read < der.count * 6)

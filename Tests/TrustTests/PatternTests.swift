@@ -20,17 +20,17 @@ struct PatternTests {
         let file = try Vectors.load("trust/patterns.json", as: Patterns.self)
         #expect(file.cases.count > 20 && file.notPatterns.count > 20 && file.notHosts.count > 10)
         for item in file.cases {
-            let pattern = try HostPattern(item.pattern)
-            let host = try Host(item.host)
+            let pattern = try Trust.HostPattern(item.pattern)
+            let host = try Trust.Host(item.host)
             #expect(pattern.matches(host) == item.matches, "\(item)")
             // What is written is read again as the same.
-            #expect(try HostPattern(pattern.description) == pattern && Host(host.description) == host)
+            #expect(try Trust.HostPattern(pattern.description) == pattern && Trust.Host(host.description) == host)
         }
         for text in file.notPatterns {
-            #expect(throws: TrustProblem.self, "\(text)") { try HostPattern(text) }
+            #expect(throws: TrustProblem.self, "\(text)") { try Trust.HostPattern(text) }
         }
         for text in file.notHosts {
-            #expect(throws: TrustProblem.self, "\(text)") { try Host(text) }
+            #expect(throws: TrustProblem.self, "\(text)") { try Trust.Host(text) }
         }
     }
 
@@ -52,14 +52,14 @@ struct PatternTests {
             var request = CertificateRequest("Server", at: 2_000_000_000)
             request.alternativeNames = [isAddress ? "IP:" + item.name.dropFirst(8) : "DNS:" + item.name]
             let certificate = try Issued.selfSigned(request).certificate
-            #expect(certificate.isFor(try Host(item.host)) == item.matches, "\(item)")
+            #expect(certificate.isFor(try Trust.Host(item.host)) == item.matches, "\(item)")
         }
     }
 
     @Test func theRuleThatSaysMostCounts() throws {
         let rules = try ["**.example.com", "*.example.com", "api.example.com", "**.a.example.com", "api.example.com"]
             .map {
-                try Rule.host($0, .system)
+                try Trust.Rule.host($0, .system)
             }
         for (host, expected) in [
             ("api.example.com", ["api.example.com", "api.example.com"]), ("www.example.com", ["*.example.com"]),
@@ -68,7 +68,7 @@ struct PatternTests {
             ("b.c.example.com", ["**.example.com"]), ("example.com", ["**.example.com"]), ("example.org", []),
         ] {
             for order in [rules, rules.reversed()] {
-                let found = try Trust(order, others: .refused).rules(for: Host(host))
+                let found = try Trust(order, others: .refused).rules(for: Trust.Host(host))
                 #expect(found.map(\.pattern.description) == expected, "\(host)")
             }
         }

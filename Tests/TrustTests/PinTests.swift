@@ -13,18 +13,18 @@ struct PinTests {
         "sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAB=", "sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n",
     ])
     func whatIsNoPin(_ text: String) {
-        #expect(throws: TrustProblem.self) { try Pin(text) }
+        #expect(throws: TrustProblem.self) { try Trust.Pin(text) }
     }
 
     @Test func aSetNeedsABackup() throws {
-        let (pin, backup) = (try Pin(text), try Pin(other))
+        let (pin, backup) = (try Trust.Pin(text), try Trust.Pin(other))
         #expect(pin.description == text)
         #expect(throws: TrustProblem.self) { try PinSet([pin], backups: []) }
         #expect(throws: TrustProblem.self) { try PinSet([], backups: [backup]) }
         #expect(throws: TrustProblem.self) { try PinSet([pin], backups: [pin]) }
-        #expect(throws: TrustProblem.self) { try Policy.pins([text], backups: []) }
-        #expect(throws: TrustProblem.self) { try Policy.certificates([]) }
-        #expect(throws: TrustProblem.self) { try Policy.all([]) }
+        #expect(throws: TrustProblem.self) { try Trust.Policy.pins([text], backups: []) }
+        #expect(throws: TrustProblem.self) { try Trust.Policy.certificates([]) }
+        #expect(throws: TrustProblem.self) { try Trust.Policy.all([]) }
         #expect(try PinSet([pin], backups: [backup]).all == [pin, backup])
     }
 

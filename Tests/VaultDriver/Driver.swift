@@ -66,6 +66,7 @@ struct Driver: Sendable {
             try vault.write(.text(Driver.secret(words[2])), to: ItemName(service: words[0], account: words[1]))
         case ("count", 3): try count(ItemName(service: words[0], account: words[1]), Int(words[2]) ?? 0)
         case ("load", 2): try load(ItemName(service: words[0], account: words[1]))
+        case ("device-keys", 0): try deviceKeys()
         case ("lease", 1): try await lease(.milliseconds(Int(words[0]) ?? 0))
         default: try await runPresence(command, words)
         }
@@ -80,6 +81,13 @@ struct Driver: Sendable {
     private func contract() throws(VaultProblem) {
         let (backEnd, folder, vault) = (backEnd, folder, vault)
         let results = VaultContract(vault, reopen: { (try? Driver.vault(backEnd, folder)) ?? vault }).run()
+        for result in results { say("\(result.wrong.isEmpty ? "ok" : "WRONG") \(result.rule) \(result.wrong)") }
+        guard results.allSatisfy({ $0.wrong.isEmpty }) else { throw .failed("the contract is broken") }
+    }
+
+    private func deviceKeys() throws(VaultProblem) {
+        guard backEnd.hasPrefix("tpm=") else { throw .failed("device keys are a TPM's here") }
+        let results = DeviceKeyContract(TPMKeys(device: String(backEnd.dropFirst(4)))).run()
         for result in results { say("\(result.wrong.isEmpty ? "ok" : "WRONG") \(result.rule) \(result.wrong)") }
         guard results.allSatisfy({ $0.wrong.isEmpty }) else { throw .failed("the contract is broken") }
     }

@@ -24,12 +24,12 @@ extension Driver {
         }
     }
 
-    private func presence() -> Presence {
+    private func presence() -> UserPresence {
         let finger = getenv("VAULT_FINGER").map { FprintdReader(user: String(cString: $0)) }
         let tpm = getenv("VAULT_TPM").map { TPMGuard(device: String(cString: $0)) }
         let folder = getenv("VAULT_PAM").map { String(cString: $0) }
         let patience = getenv("VAULT_PATIENCE").flatMap { Int(String(cString: $0)) } ?? 1
-        return Presence(
+        return UserPresence(
             MachinePresence(
                 fingerprint: finger, check: PAMPasswordCheck(service: "countersign", user: "root", folder: folder),
                 tpm: tpm, cost: .init(memory: 64, passes: 1), patience: .seconds(patience),

@@ -9,6 +9,7 @@
 //   vault-driver BACK-END FOLDER count SERVICE ACCOUNT N   adds one, N times, by compare-and-swap
 //   vault-driver BACK-END FOLDER load SERVICE ACCOUNT      writes 1, 2, … until it is killed; says each once it is kept
 //   vault-driver BACK-END FOLDER lease PATIENCE-MS         says `leased`, holds it until standard input ends
+//   vault-driver tpm=TCTI FOLDER device-keys        the contract of device keys, over a TPM
 //   vault-driver platform FOLDER choice             which back end, and why not the others
 //
 // BACK-END: platform, place (the same as an app has it; items of service `countersign` are forgotten by a new installation unless

@@ -41,14 +41,14 @@ private final class MemoryRemains: RememberedCredentials {
     func whatDefaultsHeldIsMovedAndErased(_ spelling: DefaultsRemains.Spelling, _ password: String) throws {
         try withVault { vault, _ throws in
             let source = MemoryRemains(try all.remains(spelled: spelling, service: "app"))
-            let report = try Migration(from: source, into: vault).settleAll()
+            let report = try VaultMigration(from: source, into: vault).settleAll()
             #expect(try held(vault, "anna") == password)
             #expect(try held(vault, "user-name", "app.settings") == "anna")
             #expect(try held(vault, "remember-password", "app.settings") == "on")
             #expect(report.moved.count == 3 && report.left.isEmpty)
             // The name goes last: without it nobody knows whose password it is.
             #expect(source.erased.withLock { $0 } == ["userPwdKey", "isSavePwdKey", "userNameKey"])
-            #expect(try Migration(from: source, into: vault).settleAll() == Migration.Report())
+            #expect(try VaultMigration(from: source, into: vault).settleAll() == VaultMigration.Report())
         }
     }
 
@@ -62,7 +62,7 @@ private final class MemoryRemains: RememberedCredentials {
         for (remains, spelling, left, discarded) in table {
             try withVault { vault, _ throws in
                 let source = MemoryRemains(try remains.remains(spelled: spelling, service: "app"))
-                let report = try Migration(from: source, into: vault).settleAll()
+                let report = try VaultMigration(from: source, into: vault).settleAll()
                 #expect(report.left.keys.sorted() == left && report.discarded == discarded)
                 #expect(try held(vault, "anna") == nil)
                 #expect(source.erased.withLock { $0.contains("userPwdKey") } == !discarded.isEmpty)
@@ -76,10 +76,10 @@ private final class MemoryRemains: RememberedCredentials {
         try withVault { vault, store throws in
             let source = MemoryRemains(try all.remains(spelled: .plain, service: "app"))
             store.become(state)
-            #expect(try Migration(from: source, into: vault).settleAll().left.count == 3)
+            #expect(try VaultMigration(from: source, into: vault).settleAll().left.count == 3)
             #expect(source.erased.withLock { $0.isEmpty })
             store.become(.open)
-            #expect(try Migration(from: source, into: vault).settleAll().moved.count == 3)
+            #expect(try VaultMigration(from: source, into: vault).settleAll().moved.count == 3)
         }
     }
 
@@ -94,7 +94,7 @@ private final class MemoryRemains: RememberedCredentials {
         try withFolder { folder throws in
             let source = MemoryRemains(try all.remains(spelled: .plain, service: "app"))
             let vault = Vault(Forgetful(), locks: VaultLocks(folder: folder))
-            #expect(try Migration(from: source, into: vault).settleAll().left.count == 3)
+            #expect(try VaultMigration(from: source, into: vault).settleAll().left.count == 3)
             #expect(source.erased.withLock { $0.isEmpty })
         }
     }
@@ -104,12 +104,12 @@ private final class MemoryRemains: RememberedCredentials {
         try withVault { vault, _ throws in
             let source = MemoryRemains(try all.remains(spelled: .plain, service: "app"))
             source.fail(at: key)
-            let first = try Migration(from: source, into: vault).settleAll()
+            let first = try VaultMigration(from: source, into: vault).settleAll()
             #expect(Array(first.left.keys) == [key])
             // Meanwhile the user changed his password: the vault's is newer.
             try vault.write(.text(secret("newer")), to: item("anna", "app"))
             source.fail(at: nil)
-            #expect(try Migration(from: source, into: vault).settleAll().superseded.count == 1)
+            #expect(try VaultMigration(from: source, into: vault).settleAll().superseded.count == 1)
             #expect(try held(vault, "anna") == "newer")
             #expect(kind(source.read()) == "absent")
         }
@@ -125,9 +125,10 @@ private final class MemoryRemains: RememberedCredentials {
                 keychain, service: "old", to: "new")
             keychain.answer(-25_308)
             #expect(
-                ending { () throws(VaultProblem) in try Migration(from: source, into: vault).settleAll() } == "locked")
+                ending { () throws(VaultProblem) in try VaultMigration(from: source, into: vault).settleAll() }
+                    == "locked")
             keychain.answer(0)
-            #expect(try Migration(from: source, into: vault).settleAll().moved.count == 2)
+            #expect(try VaultMigration(from: source, into: vault).settleAll().moved.count == 2)
             #expect(try held(vault, "anna", "new") == "päss")
             #expect(try vault.read(item("bytes", "new")).certain()?.contents.kind == .bytes)
             #expect(keychain.list().names.map(\.service) == ["another"])

@@ -141,7 +141,7 @@ private func step<Value>(_ answer: PresenceAnswer<Value>) -> PresenceStep? {
             let typed = Mutex<String?>("right")
             let folder = try Folder()
             let vault = Vault(MemoryStore(), locks: VaultLocks(folder: folder.path))
-            let presence = Presence(
+            let presence = UserPresence(
                 MachinePresence(
                     fingerprint: nil, check: Password(right: "right"), tpm: nil, cost: .init(memory: 64, passes: 1)
                 ) { reason in

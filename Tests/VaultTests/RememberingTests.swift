@@ -25,11 +25,11 @@ import Testing
             let vault = RememberingVault(over: Vault(disk, locks: VaultLocks(folder: folder)), .outlivesTheProcess)
             try vault.vault.write(.text("alice"), to: name)
             for _ in 0..<2 {
-                #expect(ending { () throws(VaultProblem) in try vault.keep(name, .endsWithTheProcess) } == "failed")
+                #expect(ending { () throws(VaultProblem) in try vault.keep([name], .endsWithTheProcess) } == "failed")
                 #expect(kind(disk.find(name)) == "value")
             }
             disk.clings.withLock { $0 = false }
-            try vault.keep(name, .endsWithTheProcess)
+            try vault.keep([name], .endsWithTheProcess)
             #expect(kind(disk.find(name)) == "absent")
             #expect(kind(vault.vault.read(name)) == "value", "this process goes on")
         }
@@ -42,7 +42,7 @@ import Testing
             let version = try vault.vault.write(.text("alice"), to: name)
             #expect(kind(disk.find(name)) == "absent")
             for _ in 0..<2 {
-                try vault.keep(name, .outlivesTheProcess)
+                try vault.keep([name], .outlivesTheProcess)
                 #expect(try vault.vault.read(name).certain()?.version == version)
                 #expect(kind(disk.find(name)) == "value")
             }

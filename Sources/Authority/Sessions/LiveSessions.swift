@@ -26,6 +26,7 @@ package final class LiveSessions: SessionSource, @unchecked Sendable {
     private let writer: any StoreWriter
     private let shards = (0..<LiveSessions.shardCount).map { _ in SessionShard() }
     let places = Places()
+    let uploadTicketKey: UploadTicketKey
     /// Lets one at a time follow the store.
     private let following = ReadWriteLock()
     private var followed: Followed
@@ -38,6 +39,7 @@ package final class LiveSessions: SessionSource, @unchecked Sendable {
         self.keys = keys
         self.reader = reader
         self.writer = writer
+        uploadTicketKey = UploadTicketKey(try deployment.bearerKey())
         // Before the store: a change that comes between the two is then read twice, never missed.
         let current = deployment.generation.current
         followed = Followed(generation: current, revision: keys.revision, change: 0)

@@ -54,6 +54,7 @@ package struct SessionLife: Sendable {
             id: id, account: login.account.number, app: app, platform: platform, deviceClass: device.kind,
             deviceName: device.name.description, created: now, credentials: .device(credentials))
         session.release = release.id
+        session.keyStorage = device.keyStorage
         _ = try await open(session, proving: login.credential, slots: policy.slots, at: now)
         let token = SessionToken(id: id, epoch: 0)
         return OpenedSession(

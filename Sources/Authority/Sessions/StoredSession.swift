@@ -1,6 +1,7 @@
 import CountersignGate
 import CountersignHandshake
 import CountersignSchemes
+import CountersignSeal
 import CountersignWire
 
 /// A session as a store keeps it: from one login to its end, through all of its epochs.
@@ -22,6 +23,9 @@ package struct StoredSession: Sendable, Equatable {
     package var release: KeyID?
     /// Whether its token may come without a signature.
     package var opening = Session.Opening.signed
+    /// Where its device says that it keeps its keys; nil where it did not say, and for sessions without a
+    /// device's key.
+    package var keyStorage: KeyStorage?
     package var end: SessionEnd?
     /// Goes up with each change of any session: what changed after a number that is remembered is what is new.
     package var change: Int64 = 0

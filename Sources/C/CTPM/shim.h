@@ -18,3 +18,16 @@ static inline TPMA_OBJECT cs_tpm_sealed_attributes(void) {
 static inline TPMA_SESSION cs_tpm_session_attributes(void) {
     return TPMA_SESSION_DECRYPT | TPMA_SESSION_ENCRYPT | TPMA_SESSION_CONTINUESESSION;
 }
+static inline TPMA_OBJECT cs_tpm_signing_attributes(void) {
+    return TPMA_OBJECT_FIXEDTPM | TPMA_OBJECT_FIXEDPARENT | TPMA_OBJECT_SENSITIVEDATAORIGIN | TPMA_OBJECT_USERWITHAUTH |
+           TPMA_OBJECT_NODA | TPMA_OBJECT_SIGN_ENCRYPT;
+}
+static inline TPMA_OBJECT cs_tpm_agreement_attributes(void) {
+    return TPMA_OBJECT_FIXEDTPM | TPMA_OBJECT_FIXEDPARENT | TPMA_OBJECT_SENSITIVEDATAORIGIN | TPMA_OBJECT_USERWITHAUTH |
+           TPMA_OBJECT_NODA | TPMA_OBJECT_DECRYPT;
+}
+// For a digest that the TPM did not compute itself. Source: TPM 2.0 Library, Part 2 section 10.7.6.
+static inline TPMT_TK_HASHCHECK cs_tpm_no_ticket(void) {
+    TPMT_TK_HASHCHECK ticket = {.tag = TPM2_ST_HASHCHECK, .hierarchy = TPM2_RH_NULL, .digest = {.size = 0}};
+    return ticket;
+}

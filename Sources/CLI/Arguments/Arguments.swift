@@ -4,6 +4,8 @@ import CountersignWire
 struct Arguments: Sendable, Equatable {
     private var values: [String: [String]] = [:]
     private var positionals: [String: String] = [:]
+    /// Those of the positional that takes all that remain.
+    private(set) var remaining: [String] = []
 
     func has(_ name: String) -> Bool { values[name] != nil }
 
@@ -66,6 +68,10 @@ struct Arguments: Sendable, Equatable {
 
     private mutating func place(_ free: [String], for command: Command) throws(Fault) {
         for (index, positional) in command.positionals.enumerated() {
+            if positional.presence == .remaining {
+                remaining = Array(free.dropFirst(index))
+                return
+            }
             if index < free.count {
                 positionals[positional.name] = free[index]
             } else if positional.presence == .required {

@@ -18,7 +18,11 @@ struct Command: Sendable {
 
 /// What stands after the command without a name.
 struct Positional: Sendable {
-    enum Presence: Sendable { case required, optional }
+    enum Presence: Sendable {
+        case required, optional
+        /// This word and all that follow, also such as look like options where they stand after `--`. The last positional.
+        case remaining
+    }
 
     var name: String
     var presence = Presence.required

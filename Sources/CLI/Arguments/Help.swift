@@ -33,7 +33,13 @@ enum Help {
     static func usage(of command: Command) -> String {
         var words = ["countersign", command.name]
         if !command.options.isEmpty { words.append("[options]") }
-        words += command.positionals.map { $0.presence == .required ? $0.name : "[\($0.name)]" }
+        words += command.positionals.map { positional in
+            switch positional.presence {
+            case .required: positional.name
+            case .optional: "[\(positional.name)]"
+            case .remaining: "-- \(positional.name)…"
+            }
+        }
         return words.joined(separator: " ")
     }
 

@@ -85,7 +85,8 @@ struct Environment: Sendable {
         let names =
             Setting.all.map(\.variable) + [
                 MasterKeySource.variable, "CREDENTIALS_DIRECTORY", "COUNTERSIGN_CONFIG", "COUNTERSIGN_PROFILE",
-                "COUNTERSIGN_SECRET", VaultPassphrase.variable, "HOME", "NO_COLOR", "PATH", "XDG_CONFIG_HOME",
+                "COUNTERSIGN_SECRET", DeviceKeyChoice.tpmVariable, VaultPassphrase.variable, "HOME", "NO_COLOR", "PATH",
+                "XDG_CONFIG_HOME",
             ]
         var variables: [String: String] = [:]
         for name in names {

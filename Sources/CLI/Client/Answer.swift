@@ -8,7 +8,7 @@ final class Answer: @unchecked Sendable {
     private let run: Invocation
     /// 0 till there is one.
     private(set) var status = 0
-    private var fields: [HTTPField] = []
+    private var fields: [HeaderField] = []
     /// All of the body for JSON; otherwise its beginning.
     private var body: [UInt8] = []
 
@@ -34,7 +34,7 @@ final class Answer: @unchecked Sendable {
 
     private var isJSON: Bool { run.arguments.has("json") }
 
-    func take(_ status: Int, _ fields: [HTTPField]) throws(Fault) {
+    func take(_ status: Int, _ fields: [HeaderField]) throws(Fault) {
         (self.status, self.fields) = (status, fields)
         if !isJSON, run.arguments.has("include") { try show(head) }
     }

@@ -3,7 +3,7 @@ import CountersignWire
 
 /// What went wrong at the client, in a sentence that says what to do.
 extension ClientDesk {
-    static func fault(_ error: ClientError, _ profile: String, _ origin: Origin) -> Fault {
+    static func fault(_ error: CountersignError, _ profile: String, _ origin: Origin) -> Fault {
         switch error {
         case .notSignedIn:
             Fault(.failed, "profile \(profile): nobody is signed in; `countersign login --profile \(profile)` signs in")
@@ -37,11 +37,12 @@ extension ClientDesk {
         case .presenceNeeded: Fault(.failed, "profile \(profile): the device's key needs somebody present")
         case .vaultLocked(let detail): Fault(.failed, "profile \(profile): its vault is locked: \(detail)")
         case .vaultFailed(let detail): Fault(.failed, "profile \(profile): its vault: \(detail)")
+        case .deviceKeyUnavailable(let detail): Fault(.failed, "profile \(profile): the device's keys: \(detail)")
         default: Fault(.failed, error.description)
         }
     }
 
-    private static func text(_ refusal: ClientError.Refusal, _ profile: String) -> String {
+    private static func text(_ refusal: CountersignError.Refusal, _ profile: String) -> String {
         var text = "refused: \(refusal)"
         if refusal.code == Refusal.Code.unknownKey.rawValue {
             text += "; if this lasts, sign in again: `countersign login --profile \(profile)`"

@@ -10,7 +10,7 @@ struct ClientDesk: Sendable {
     let name: String
     let profile: Profile
     let origin: Origin
-    let client: Client
+    let client: CountersignClient
     /// What the vault is, for people.
     let backEnd: String
 
@@ -22,16 +22,19 @@ struct ClientDesk: Sendable {
     }
 
     /// `device` is how this machine presents itself at a login.
-    init(_ run: Invocation, device: DeviceDescription? = nil) throws(Fault) {
+    init(
+        _ run: Invocation, device: DeviceDescription? = nil, passwordLogin: CountersignOptions.PasswordLogin = .never
+    ) throws(Fault) {
         let name = ClientDesk.profileName(run)
         let folder = try ProfileFolder(name, run.environment)
         let (profile, key) = try folder.read()
-        try self.init(run, name: name, folder: folder, profile, key, device: device)
+        try self.init(
+            run, name: name, folder: folder, profile, key, device: device, passwordLogin: passwordLogin)
     }
 
     init(
         _ run: Invocation, name: String, folder: ProfileFolder, _ profile: Profile, _ key: SigningKey,
-        device: DeviceDescription? = nil
+        device: DeviceDescription? = nil, passwordLogin: CountersignOptions.PasswordLogin = .never
     ) throws(Fault) {
         guard profile.scheme == .messageSignatures else {
             throw Fault(
@@ -45,9 +48,11 @@ struct ClientDesk: Sendable {
         backEnd = vault.backEnd
         var options = try profile.options(for: origin)
         if let device { options.device = device }
+        options.passwordLogin = passwordLogin
+        options.use(profile.deviceKeys, run.environment)
         let trust = try profile.trust(for: origin)
-        do throws(ClientError) {
-            client = try Client(
+        do throws(CountersignError) {
+            client = try CountersignClient(
                 release: try profile.release(key), baseURL: profile.url, vault: .using(vault.vault),
                 trust: trust, options: options)
         } catch {
@@ -57,11 +62,11 @@ struct ClientDesk: Sendable {
 
     /// Runs one of the client's steps and says what went wrong with it.
     func perform<Result: Sendable>(
-        _ step: @escaping @Sendable (Client) async throws(ClientError) -> Result
+        _ step: @escaping @Sendable (CountersignClient) async throws(CountersignError) -> Result
     ) throws(Fault) -> Result {
         let (name, origin, client) = (name, origin, client)
         return try Waiting.run { () async throws(Fault) in
-            do throws(ClientError) {
+            do throws(CountersignError) {
                 return try await step(client)
             } catch {
                 throw ClientDesk.fault(error, name, origin)
@@ -71,7 +76,7 @@ struct ClientDesk: Sendable {
 
     /// What is kept here about who is signed in; nil for nobody.
     func login() throws(Fault) -> SignedIn? {
-        try perform { (client) throws(ClientError) in try await client.kept().login }
+        try perform { (client) throws(CountersignError) in try await client.kept().login }
     }
 
     /// Whether a profile's vault, before it is given up, holds somebody's session.
@@ -81,7 +86,7 @@ struct ClientDesk: Sendable {
         do throws(ClientProblem) {
             return try StateKeeper(vault.vault, item).look().login != nil
         } catch {
-            throw ProfileVault.fault(.failed("\(ClientError(error))"))
+            throw ProfileVault.fault(.failed("\(CountersignError(error))"))
         }
     }
 
@@ -90,7 +95,7 @@ struct ClientDesk: Sendable {
         do throws(ClientProblem) {
             return try StateKeeper.item(host: origin.authority, app: profile.app)
         } catch {
-            throw ProfileVault.fault(.failed("\(ClientError(error))"))
+            throw ProfileVault.fault(.failed("\(CountersignError(error))"))
         }
     }
 }

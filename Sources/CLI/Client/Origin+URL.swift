@@ -22,9 +22,9 @@ extension Origin {
         guard let (name, port) = HostPort.split(String(rest[..<end])), port != 0 else {
             throw Fault(.usage, "URL `\(url)`: expected HOST or HOST:PORT after `//`, without user or password")
         }
-        let host: Host
+        let host: Trust.Host
         do {
-            host = try Host(name)
+            host = try Trust.Host(name)
         } catch {
             throw Fault(.usage, "URL `\(url)`: \(error)")
         }

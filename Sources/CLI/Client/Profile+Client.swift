@@ -7,7 +7,7 @@ import CountersignWire
 
 /// A profile's settings as the SDK has them.
 extension Profile {
-    func release(_ key: SigningKey) throws(ClientError) -> ReleaseKey {
+    func release(_ key: SigningKey) throws(CountersignError) -> ReleaseKey {
         var authority: SigningKey?
         if let bytes = authorityKey {
             do {
@@ -19,12 +19,14 @@ extension Profile {
         return ReleaseKey(Credentials(keyID: keyID, key: key), authorityKey: authority, app: app)
     }
 
-    func options(for origin: Origin) throws(Fault) -> ClientOptions {
+    func options(for origin: Origin) throws(Fault) -> CountersignOptions {
         var carriage = TransportOptions()
         carriage.authorities = try authorities()
-        var options = ClientOptions()
+        var options = CountersignOptions()
         options.carriage = .standard(carriage)
         options.userAgent = "countersign/\(Product.version)"
+        // A profile may be a URL, a key id and a secret alone; refusals are shown to a person either way.
+        options.missingAuthorityKey = .leavesRefusalsUnverified
         if let prefix { options.routes = prefix }
         // A profile may name a server without TLS, as scripts on one machine do.
         if origin.security == .plaintext { options.encryption = .noneSoThatAnybodyReadsAndChangesEverything }

@@ -8,7 +8,7 @@ extension Profile {
     /// every case.
     func trust(for origin: Origin) throws(Fault) -> Trust {
         do {
-            let policy: Policy
+            let policy: Trust.Policy
             if !pins.isEmpty {
                 // One pin may stand alone here: who loses the key makes another profile, which an app cannot.
                 policy = .pins(try PinSet(withoutBackup: pins))
@@ -17,7 +17,7 @@ extension Profile {
             } else {
                 return .system
             }
-            return Trust([Rule(try HostPattern(origin.host.description), policy)], others: .refused)
+            return Trust([Trust.Rule(try Trust.HostPattern(origin.host.description), policy)], others: .refused)
         } catch {
             throw (error as? Fault) ?? Fault(.failed, "\(origin): \(error)")
         }
@@ -29,10 +29,10 @@ extension Profile {
         return .instead(try Profile.authorities(inFile: certificates))
     }
 
-    static func authorities(inFile path: String) throws(Fault) -> [Certificate] {
-        let found: [Certificate]
+    static func authorities(inFile path: String) throws(Fault) -> [Trust.Certificate] {
+        let found: [Trust.Certificate]
         do {
-            found = try Certificate.all(inPEM: try Console.readFile(path, limit: 1 << 20))
+            found = try Trust.Certificate.all(inPEM: try Console.readFile(path, limit: 1 << 20))
         } catch let problem as TrustProblem {
             throw Fault(.failed, "\(path): \(problem)")
         } catch {

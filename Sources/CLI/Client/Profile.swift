@@ -17,7 +17,7 @@ struct Profile: Sendable {
     var timezoneOffset = 0
     /// Where form-md5's private key stands before the MD5 is made.
     var formMD5Key = FormMD5.KeyPlace.pair
-    var pins: [Pin] = []
+    var pins: [Trust.Pin] = []
     /// For RSA keys, which do not say it themselves.
     var algorithm: KeyAlgorithm?
     /// The Ed25519 public key, 32 bytes, that the server's own answers verify under; nil where it is not known.
@@ -30,6 +30,7 @@ struct Profile: Sendable {
     var prefix: String?
     var bearerSecrets = Installation.BearerSecrets.onlyToThePinnedCertificate
     var vault = ProfileVault.Kind.file
+    var deviceKeys = DeviceKeyChoice.auto
     /// Random: tells this profile's items from others' in a place that they share.
     var vaultID = Hex.encode(SystemRandom().bytes(8).span)
 }
@@ -45,7 +46,7 @@ extension Profile {
             "authority_key": .optional(authorityKey.map { Base64.encode($0.span, .url) }),
             "app": .optional(app), "prefix": .optional(prefix),
             "bearer_secrets_to_any_certificate": .bool(bearerSecrets == .toAnyCertificateThatVerifies),
-            "vault": .string(vault.rawValue), "vault_id": .string(vaultID),
+            "device_keys": .string(deviceKeys.rawValue), "vault": .string(vault.rawValue), "vault_id": .string(vaultID),
         ]
     }
 
@@ -84,7 +85,7 @@ extension Profile {
             formMD5Key = try Profile.formMD5Key(text, at: "\(path): form_md5_key")
         }
         for element in document.root["pins"]?.elements ?? [] {
-            guard let pin = try? Pin(element.string ?? "") else {
+            guard let pin = try? Trust.Pin(element.string ?? "") else {
                 throw Fault(.failed, "\(path): pins: expected sha256/ and 44 characters of Base64")
             }
             pins.append(pin)
@@ -96,6 +97,9 @@ extension Profile {
             bearerSecrets = .toAnyCertificateThatVerifies
         }
         if let text = document.root["vault"]?.string { vault = try Profile.vault(text, at: "\(path): vault") }
+        if let text = document.root["device_keys"]?.string {
+            deviceKeys = try DeviceKeyChoice(text, at: "\(path): device_keys")
+        }
         if let text = document.root["vault_id"]?.string { vaultID = text }
         if let text = document.root["authority_key"]?.string { authorityKey = try Profile.authorityKey(text) }
         if let text = document.root["algorithm"]?.string {

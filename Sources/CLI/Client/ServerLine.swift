@@ -33,7 +33,7 @@ struct ServerLine: Sendable {
 }
 
 extension Draft.Field {
-    init(_ field: HTTPField) {
+    init(_ field: HeaderField) {
         self.init(field.name, "")
         value = field.value
     }
@@ -43,7 +43,7 @@ extension OutgoingRequest {
     init(_ draft: Draft, to origin: Origin) {
         self.init(
             draft.method, origin, String(decoding: draft.target, as: UTF8.self),
-            fields: draft.fields.map { HTTPField($0.name, bytes: $0.value) },
+            fields: draft.fields.map { HeaderField($0.name, bytes: $0.value) },
             body: draft.body.isEmpty ? .none : .bytes(draft.body))
         authority = draft.authority
     }

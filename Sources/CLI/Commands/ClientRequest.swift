@@ -14,7 +14,7 @@ struct ClientRequest: Sendable {
         let request = APIRequest(draft, caller)
         guard !run.arguments.has("dry-run") else {
             return try Command.show(
-                desk.perform { (client) throws(ClientError) in try await client.draft(of: request) }, run)
+                desk.perform { (client) throws(CountersignError) in try await client.draft(of: request) }, run)
         }
         let answer = Answer(run, .beginning)
         let response = try exchange(request, answer)
@@ -36,15 +36,15 @@ struct ClientRequest: Sendable {
         if let end { run.console.note("note: \(end); the call is signed as the app version alone; \(remedy)") }
     }
 
-    private func kept() throws(Fault) -> CountersignClient.ClientState {
-        try desk.perform { (client) throws(ClientError) in try await client.kept() }
+    private func kept() throws(Fault) -> PersistedState {
+        try desk.perform { (client) throws(CountersignError) in try await client.kept() }
     }
 
     private func exchange(_ request: APIRequest, _ shown: Answer) throws(Fault) -> APIResponse {
         let (client, name, origin) = (desk.client, desk.name, desk.origin)
         return try Waiting.run { () async throws(Fault) in
             let answer: APIAnswer
-            do throws(ClientError) {
+            do throws(CountersignError) {
                 answer = try await client.answer(to: request)
             } catch {
                 throw ClientDesk.fault(error, name, origin)
@@ -59,7 +59,7 @@ struct ClientRequest: Sendable {
     nonisolated(nonsending) private static func next(
         _ pieces: inout APIBytes.Iterator, _ name: String, _ origin: Origin
     ) async throws(Fault) -> [UInt8]? {
-        do throws(ClientError) {
+        do throws(CountersignError) {
             return try await pieces.next()
         } catch {
             throw ClientDesk.fault(error, name, origin)
@@ -87,8 +87,8 @@ struct ClientRequest: Sendable {
 extension APIRequest {
     fileprivate init(_ draft: Draft, _ caller: Caller) {
         self.init(
-            HTTPMethod(draft.method), String(decoding: draft.target, as: UTF8.self),
-            fields: draft.fields.map { HTTPField($0.name, bytes: $0.value) },
+            APIMethod(draft.method), String(decoding: draft.target, as: UTF8.self),
+            fields: draft.fields.map { HeaderField($0.name, bytes: $0.value) },
             body: draft.body.isEmpty ? .none : .bytes(draft.body))
         self.caller = caller
     }

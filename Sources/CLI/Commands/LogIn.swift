@@ -1,6 +1,7 @@
 import Countersign
 import CountersignClient
 import CountersignHandshake
+import CountersignSeal
 import CountersignWire
 import Glibc
 
@@ -11,7 +12,12 @@ extension Command {
             ClientDesk.profileOption, .account, PasswordEntry.option,
             .value("device-class", "NAME", "what this machine counts as: \(deviceClasses) (default: desktop)"),
             .value("device-name", "TEXT", "how lists of sessions call it (default: the host's name)"),
-            .flag("password-login", "send the password, over TLS, for accounts and apps that have it so"), .json,
+            .flag("password-login", "send the password, over TLS, for accounts and apps that have it so"),
+            .flag(
+                "password-fallback",
+                "send it only where the proof without it fails, to a pinned certificate, on the account's first login here"
+            ),
+            .json,
         ],
         notes: """
             Proves the password without sending it, and keeps the session where the profile's --vault says: unasked, in
@@ -23,16 +29,21 @@ extension Command {
             """
     ) { (run) throws(Fault) in
         let device = DeviceDescription(try deviceKind(run), name: try deviceName(run).description)
-        let desk = try ClientDesk(run, device: device)
+        guard !run.arguments.has("password-login") || !run.arguments.has("password-fallback") else {
+            throw Fault(.usage, "expected --password-login or --password-fallback, not both")
+        }
+        let desk = try ClientDesk(
+            run, device: device,
+            passwordLogin: run.arguments.has("password-fallback") ? .onFirstSignInOverPinnedTLS : .never)
         let account = try run.account().description
         let password = try PasswordEntry.text(try PasswordEntry(run: run).read(asking: "password: "))
-        let method = run.arguments.has("password-login") ? Client.LogInMethod.passwordIsSent : .opaque
-        let login = try desk.perform { (client) throws(ClientError) in
+        let method = run.arguments.has("password-login") ? CountersignClient.LogInMethod.passwordIsSent : .opaque
+        let state = try desk.perform { (client) throws(CountersignError) in
             try await client.logIn(account, password, by: method)
-            return try await client.kept().login
+            return try await client.kept()
         }
-        guard let login else { throw ClientDesk.fault(.notSignedIn, desk.name, desk.origin) }
-        try run.print(.object(login.members(desk.name))) { "signed in as \(login.account)" }
+        guard let login = state.login else { throw ClientDesk.fault(.notSignedIn, desk.name, desk.origin) }
+        try run.print(.object(login.members(desk.name, state.keys))) { "signed in as \(login.account)" }
         return .success
     }
 
@@ -65,8 +76,8 @@ extension Command {
 }
 
 extension SignedIn {
-    /// For scripts: nothing of it is a secret.
-    func members(_ profile: String) -> [(name: String, value: JSONValue)] {
+    /// For scripts: nothing of it is a secret. `keys` are the device's.
+    func members(_ profile: String, _ keys: DeviceKeys?) -> [(name: String, value: JSONValue)] {
         var members: [(name: String, value: JSONValue)] = [
             ("profile", .string(profile)), ("signed_in", true), ("account", .string(account.description)),
             ("session", .string(id.description)),
@@ -74,7 +85,8 @@ extension SignedIn {
         switch session {
         case .device(let session):
             members += [("kind", "device"), ("epoch", .integer(Int64(session.latest.number)))]
-        case .bearer: members += [("kind", "bearer"), ("epoch", .null)]
+            members.append(("key_storage", .optional(keys?.storage.rawValue)))
+        case .bearer: members += [("kind", "bearer"), ("epoch", .null), ("key_storage", .null)]
         }
         members += [
             ("expires", .integer(expires)), ("idle", .integer(idle)), ("slots", .string(slots)),

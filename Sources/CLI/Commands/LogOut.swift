@@ -14,13 +14,13 @@ extension Command {
     ) { (run) throws(Fault) in
         let desk = try ClientDesk(run)
         if run.arguments.has("local") {
-            try desk.perform { (client) throws(ClientError) in try await client.forgetSession() }
+            try desk.perform { (client) throws(CountersignError) in try await client.forgetSession() }
             try run.print(["profile": .string(desk.name), "signed_in": false, "server_told": false]) {
                 "forgotten here; the server was not told"
             }
             return .success
         }
-        let state = try desk.perform { (client) throws(ClientError) in
+        let state = try desk.perform { (client) throws(CountersignError) in
             try await client.logOut()
             return client.state
         }

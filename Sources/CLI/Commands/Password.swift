@@ -15,7 +15,7 @@ extension Command {
         guard let login = try desk.login() else { throw ClientDesk.fault(.notSignedIn, desk.name, desk.origin) }
         let texts = try PasswordEntry(run: run).readChange()
         let (old, new) = (try PasswordEntry.text(texts.old), try PasswordEntry.text(texts.new))
-        try desk.perform { (client) throws(ClientError) in try await client.changePassword(from: old, to: new) }
+        try desk.perform { (client) throws(CountersignError) in try await client.changePassword(from: old, to: new) }
         try run.print(["account": .string(login.account.description)]) {
             "the password of \(login.account) is changed; other sessions have ended"
         }

@@ -28,6 +28,9 @@ extension Command {
             .value(
                 "vault", "KIND",
                 "where who is signed in is kept: file, platform or passphrase (default: file, or as it was)"),
+            .value(
+                "device-keys", "KIND",
+                "what has this machine's keys: auto, hardware or software (default: auto, or as it was)"),
             .value("scheme", "NAME", "how to sign (default: message-signatures)"),
             .value("platform", "NAME", "form-md5: the app's platform"),
             .value("version", "V", "form-md5: the app's version"),
@@ -42,6 +45,10 @@ extension Command {
             --vault file: sealed, with the key beside it; for scripts, and for machines that have nothing better. platform: the Secret
             Service, else a file that the TPM or systemd-creds opens, whichever is there first. passphrase: asked for by every command,
             or given in \(VaultPassphrase.variable).
+
+            --device-keys auto: the TPM, where there is one that you may open (\(DeviceKeyChoice.tpmVariable), a TCTI,
+            names another than /dev/tpmrm0), else software; hardware: the TPM, or no login; software: never the TPM. It counts
+            from the next login on.
 
             \(KeyText.explanation)
             """
@@ -78,7 +85,10 @@ extension Command {
             try Profile.vault(text, at: "--vault")
         }
         let earlier = try folder.profile()
-        if let earlier { (profile.vault, profile.vaultID) = (wanted ?? earlier.vault, earlier.vaultID) }
+        if let earlier {
+            (profile.vault, profile.vaultID) = (wanted ?? earlier.vault, earlier.vaultID)
+            if run.arguments.value("device-keys") == nil { profile.deviceKeys = earlier.deviceKeys }
+        }
         if let wanted { profile.vault = wanted }
         if let earlier, earlier.vault != profile.vault { try giveUp(earlier, name, folder, run) }
         try folder.make()
@@ -121,6 +131,9 @@ extension Command {
         profile.algorithm = try run.algorithm()
         if let text = run.arguments.value("authority-key") { profile.authorityKey = try Profile.authorityKey(text) }
         profile.app = run.arguments.value("app")
+        if let text = run.arguments.value("device-keys") {
+            profile.deviceKeys = try DeviceKeyChoice(text, at: "--device-keys")
+        }
         if run.arguments.has("bearer-secrets-to-any-certificate") {
             profile.bearerSecrets = .toAnyCertificateThatVerifies
         }
@@ -142,9 +155,9 @@ extension Command {
         return profile
     }
 
-    private static func pin(_ text: String) throws(Fault) -> Pin {
+    private static func pin(_ text: String) throws(Fault) -> Trust.Pin {
         do {
-            return try Pin(text)
+            return try Trust.Pin(text)
         } catch {
             throw Fault(.usage, "--pin: \(error)")
         }

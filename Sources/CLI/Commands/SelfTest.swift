@@ -126,9 +126,9 @@ extension Command {
         return scheme == .messageSignatures ? .ownRoute : .backend([UInt8(ascii: "/")])
     }
 
-    private static func pin(_ text: String) throws(Fault) -> Pin {
+    private static func pin(_ text: String) throws(Fault) -> Trust.Pin {
         do {
-            return try Pin(text)
+            return try Trust.Pin(text)
         } catch {
             throw Fault(.usage, "--pin: \(error)")
         }

@@ -1,6 +1,7 @@
 import CountersignAuthority
 import CountersignHandshake
 import CountersignGate
+import CountersignSeal
 import CountersignWire
 
 extension Command {
@@ -35,7 +36,7 @@ extension Command {
         ]) {
             if rows.isEmpty { return "no sessions" }
             return Table.text(
-                ["SESSION", "ACCOUNT", "DEVICE", "CLASS", "PLATFORM", "KIND", "SINCE", "LAST USED", "STATE"],
+                ["SESSION", "ACCOUNT", "DEVICE", "CLASS", "PLATFORM", "KIND", "KEYS", "SINCE", "LAST USED", "STATE"],
                 rows.map { $0.session.cells(of: $0.account) })
         }
         return .success
@@ -66,12 +67,20 @@ extension StoredSession {
         }
     }
 
+    /// Where the device says that it keeps its keys; sessions of tokens have none.
+    private var keys: String {
+        switch credentials {
+        case .device: keyStorage?.rawValue ?? "unknown"
+        case .bearer: "none"
+        }
+    }
+
     fileprivate func json(of account: String) -> JSONValue {
         [
             "session": .string(id.description), "account": .string(account), "platform": .string(platform.description),
             "kind": .string(kind),
             "device": ["class": .string(deviceClass.rawValue), "name": .string(deviceName)],
-            "created": .integer(created),
+            "key_storage": .optional(keyStorage?.rawValue), "created": .integer(created),
             "used": .integer(used), "ended": .optional(end?.reason.rawValue),
             "ended_at": end.map { .integer($0.at) } ?? .null, "ended_by": .optional(end?.by),
         ]
@@ -79,8 +88,9 @@ extension StoredSession {
 
     fileprivate func cells(of account: String) -> [String] {
         [
-            id.description, account, deviceName, deviceClass.rawValue, platform.description, kind, Moment.text(created),
-            Moment.text(used), end.map { "\($0.reason.rawValue) \(Moment.text($0.at))" } ?? "live",
+            id.description, account, deviceName, deviceClass.rawValue, platform.description, kind,
+            keys, Moment.text(created), Moment.text(used),
+            end.map { "\($0.reason.rawValue) \(Moment.text($0.at))" } ?? "live",
         ]
     }
 }

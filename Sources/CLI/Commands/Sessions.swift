@@ -31,11 +31,11 @@ extension Command {
         let entries = try list(desk)
         try run.print(["sessions": .array(entries.map(\.json))]) {
             Table.text(
-                ["SESSION", "DEVICE", "CLASS", "SINCE", "LAST USED", ""],
+                ["SESSION", "DEVICE", "CLASS", "KEYS", "SINCE", "LAST USED", ""],
                 entries.map { entry in
                     [
-                        entry.id, entry.deviceName, entry.deviceKind, Moment.text(entry.created),
-                        Moment.text(entry.used), entry.isCurrent ? "this one" : "",
+                        entry.id, entry.deviceName, entry.deviceKind, entry.keyStorage ?? "unknown",
+                        Moment.text(entry.created), Moment.text(entry.used), entry.isCurrent ? "this one" : "",
                     ]
                 })
         }
@@ -43,7 +43,7 @@ extension Command {
     }
 
     private static func end(_ ids: [SessionID], _ desk: ClientDesk) throws(Fault) {
-        try desk.perform { (client) throws(ClientError) in
+        try desk.perform { (client) throws(CountersignError) in
             for id in ids { try await client.endSession(id.description) }
         }
     }
@@ -52,15 +52,16 @@ extension Command {
         try list(desk).filter { !$0.isCurrent }.compactMap { SessionID($0.id) }
     }
 
-    private static func list(_ desk: ClientDesk) throws(Fault) -> [Client.Session] {
-        try desk.perform { (client) throws(ClientError) in try await client.sessions() }
+    private static func list(_ desk: ClientDesk) throws(Fault) -> [CountersignClient.Session] {
+        try desk.perform { (client) throws(CountersignError) in try await client.sessions() }
     }
 }
 
-extension Client.Session {
+extension CountersignClient.Session {
     fileprivate var json: JSONValue {
         [
             "session": .string(id), "device": ["class": .string(deviceKind), "name": .string(deviceName)],
+            "key_storage": .optional(keyStorage),
             "created": .integer(created), "used": .integer(used), "current": .bool(isCurrent),
         ]
     }

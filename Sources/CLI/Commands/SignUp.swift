@@ -32,7 +32,7 @@ extension Command {
         }
         let (name, password) = (account.description, try PasswordEntry.text(text))
         let resetCode = try code.map { (code) throws(Fault) in try PasswordEntry.text(code) }
-        try desk.perform { (client) throws(ClientError) in
+        try desk.perform { (client) throws(CountersignError) in
             if let resetCode {
                 try await client.resetPassword(name, to: password, code: resetCode)
             } else {

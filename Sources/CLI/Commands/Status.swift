@@ -1,6 +1,7 @@
 import Countersign
 import CountersignClient
 import CountersignHandshake
+import CountersignSeal
 import CountersignWire
 
 extension Command {
@@ -13,7 +14,12 @@ extension Command {
             """
     ) { (run) throws(Fault) in
         let desk = try ClientDesk(run)
-        guard let login = try desk.login() else { return try tellNobody(run, desk, ended: nil) }
+        let kept = try desk.perform { (client) throws(CountersignError) in try await client.kept() }
+        guard let login = kept.login else {
+            // What this device alone knows: the server lists the session still.
+            let isLost = kept.ended?.reason == Ending.deviceKeyLost
+            return try tellNobody(run, desk, ended: isLost ? kept.ended : nil)
+        }
         var current: AccountSessions.Current?
         var doubt: String?
         if !run.arguments.has("offline") {
@@ -24,8 +30,8 @@ extension Command {
             }
         }
         // Asking may have renewed the token.
-        let now = try desk.perform { (client) throws(ClientError) in try await client.kept() }
-        try tell(run, desk, now.login ?? login, clockOffset: now.clockOffset, current)
+        let now = try desk.perform { (client) throws(CountersignError) in try await client.kept() }
+        try tell(run, desk, now.login ?? login, now, current)
         if let doubt { run.console.note("note: as far as is known here; \(doubt)") }
         return .success
     }
@@ -39,8 +45,8 @@ extension Command {
 
     private static func look(_ desk: ClientDesk) throws(Fault) -> Look {
         let (name, origin) = (desk.name, desk.origin)
-        return try desk.perform { (client) throws(ClientError) in
-            do throws(ClientError) {
+        return try desk.perform { (client) throws(CountersignError) in
+            do throws(CountersignError) {
                 return .seen(try await client.current())
             } catch {
                 switch error {
@@ -65,10 +71,11 @@ extension Command {
     }
 
     private static func tell(
-        _ run: Invocation, _ desk: ClientDesk, _ login: SignedIn, clockOffset: Int64,
-        _ current: AccountSessions.Current?
+        _ run: Invocation, _ desk: ClientDesk, _ login: SignedIn,
+        _ state: PersistedState, _ current: AccountSessions.Current?
     ) throws(Fault) {
-        var members = login.members(desk.name)
+        let clockOffset = state.clockOffset
+        var members = login.members(desk.name, state.keys)
         members += [
             ("url", .string(desk.profile.url)), ("clock_offset", .integer(clockOffset)),
             ("vault", .string(desk.backEnd)),
@@ -81,6 +88,9 @@ extension Command {
                 ("token until", Moment.text(current?.expires ?? login.expires)),
                 ("idle until", Moment.text(current?.idle ?? login.idle)), ("kept in", desk.backEnd),
             ]
+            if case .device = login.session, let storage = state.keys?.storage {
+                rows.append(("device keys", storage.rawValue))
+            }
             if case .bearer = login.session { rows.append(("kind", "bearer: whoever reads its token has it")) }
             if clockOffset != 0 { rows.append(("clock", "\(clockOffset) s behind the server's")) }
             return rows.map { "\($0.0):\(String(repeating: " ", count: 13 - $0.0.count)) \($0.1)" }.joined(

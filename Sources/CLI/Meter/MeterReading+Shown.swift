@@ -112,6 +112,7 @@ extension MeterReading.Line {
             "scheme": .string(release.scheme.rawValue), "legacy": .bool(release.scheme.isLegacy),
             "protects": release.scheme == .token ? "session" : "request",
             "accepted": .integer(accepted), "accepted_next_key": .integer(underNextKey),
+            "accepted_by_ticket": .integer(byTicket),
             "refused": .integer(refusals), "refused_by_code": MeterReading.json(refused),
             "open": .integer(passed.open), "would_refuse": .integer(passed.total),
             "would_refuse_by_code": MeterReading.json(passed.observed),

@@ -11,6 +11,8 @@ struct MeterReading {
         var accepted: Int64 = 0
         /// Of those, how many under the next key.
         var underNextKey: Int64 = 0
+        /// Of those, how many by an upload ticket.
+        var byTicket: Int64 = 0
         /// By the refusal's code.
         var refused: [String: Int64] = [:]
         var passed = Passed()
@@ -33,7 +35,7 @@ struct MeterReading {
             switch entry.subject.outcome {
             case .open: open += entry.count
             case .observed(let code): observed[code.rawValue, default: 0] += entry.count
-            case .accepted, .acceptedUnderNextKey, .refused: break
+            case .accepted, .acceptedUnderNextKey, .acceptedByTicket, .refused: break
             }
         }
     }
@@ -103,6 +105,9 @@ struct MeterReading {
             line.lastSeen = max(line.lastSeen ?? 0, entry.lastSeen)
             switch entry.subject.outcome {
             case .accepted: line.accepted += entry.count
+            case .acceptedByTicket:
+                line.accepted += entry.count
+                line.byTicket += entry.count
             case .acceptedUnderNextKey:
                 line.accepted += entry.count
                 line.underNextKey += entry.count
@@ -136,6 +141,6 @@ struct MeterReading {
 extension MeterEntry {
     fileprivate func isAccepted(of app: AppName, _ scheme: SchemeName) -> Bool {
         guard subject.app == app.description, subject.scheme == scheme.rawValue else { return false }
-        return subject.outcome == .accepted || subject.outcome == .acceptedUnderNextKey
+        return [.accepted, .acceptedUnderNextKey, .acceptedByTicket].contains(subject.outcome)
     }
 }

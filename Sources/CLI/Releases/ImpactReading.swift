@@ -38,7 +38,7 @@ struct ImpactReading {
         for entry in try store.meter(since: 0) where entry.subject.app == release.app.description {
             let isOurs = entry.subject.release == release.id.description
             switch entry.subject.outcome {
-            case .accepted, .acceptedUnderNextKey:
+            case .accepted, .acceptedUnderNextKey, .acceptedByTicket:
                 if entry.day >= day { appAccepted += entry.count }
                 guard isOurs else { continue }
                 lastAccepted = max(lastAccepted ?? 0, entry.lastSeen)

@@ -60,7 +60,7 @@ struct AuthorityRoutes: Sendable {
                 throw notice.isGenuine && notice.isOfWrongCredentials ? .wrongCredentials : .refused(notice)
             }
             guard case .authorityIfKnown = trust, installation.authorityKey == nil else {
-                throw .notGenuine("\(path): \(why)")
+                throw .notGenuine("\(path): \(why.detail)")
             }
             return Answered(response: response, signer: nil)
         }

@@ -9,7 +9,26 @@ enum Heard: Sendable {
     case begun(Response, SignedCalls.BodyCheck)
     /// It bears no signature of ours, or none that can be verified here: what passes through from a backend, or from whoever
     /// sits in between.
-    case unsigned(Response, why: String)
+    case unsigned(Response, why: Doubt)
+}
+
+/// Why an answer counts as unsigned.
+package enum Doubt: Sendable, Hashable {
+    /// It bears no signature of ours.
+    case noSignature
+    /// It bears one under a key that is not known here; the text names the key.
+    case unknownKey(String)
+    /// It is a refusal with a body that is too long to be held and checked.
+    case tooLong
+
+    /// One clause, for an error's text.
+    package var detail: String {
+        switch self {
+        case .noSignature: "it bears no signature"
+        case .unknownKey(let detail): detail
+        case .tooLong: "it is too long to be looked at"
+        }
+    }
 }
 
 /// An answer that the authority gave to this very request. Only ``Listener`` makes one.
@@ -85,24 +104,32 @@ struct Listener: Sendable {
             guard response.message.isBodyWhole else { return try judgeHead(of: response, to: draft, keys) }
             switch try VerifyAnswer(keys)(response, to: draft.request()) {
             case .holds(let keyID): return .genuine(GenuineAnswer(response, keyID, took: took))
-            case .unsigned: return .unsigned(response, why: "it bears no signature")
+            case .unsigned: return .unsigned(response, why: .noSignature)
             }
         } catch {
             // A key that is not known here proves nothing, for or against.
-            if error.code == .unknownKey { return .unsigned(response, why: error.detail) }
-            throw .notGenuine(error.detail)
+            if error.code == .unknownKey { return .unsigned(response, why: .unknownKey(error.detail)) }
+            throw .notGenuine(error.detail + Listener.hint(error.code, keys))
         }
+    }
+
+    /// A wrong authority key shows itself in no other way: its holder signs everything that the client cannot verify.
+    private static func hint(_ code: Refusal.Code, _ keys: [KeyID: SigningKey]) -> String {
+        let isKnown = KeyID(MessageSignatures.authorityKeyID).map { keys[$0] != nil } ?? false
+        guard code == .badSignature, isKnown else { return "" }
+        return "; if no answer of this server verifies, the authority key of the release key is another server's: "
+            + "expected the `authority_key` that `countersign release add` printed"
     }
 
     /// Nothing follows from a refusal that is not seen whole.
     private static func judgeHead(
         of response: Response, to draft: Draft, _ keys: [KeyID: SigningKey]
     ) throws(Refusal) -> Heard {
-        guard response.status < 400 else { return .unsigned(response, why: "it is too long to be looked at") }
+        guard response.status < 400 else { return .unsigned(response, why: .tooLong) }
         switch try VerifyAnswer(keys).head(response, to: draft.request()) {
         case .holds(let keyID, let expectation):
             return .begun(response, SignedCalls.BodyCheck(signer: keyID, expectation: expectation))
-        case .unsigned: return .unsigned(response, why: "it bears no signature")
+        case .unsigned: return .unsigned(response, why: .noSignature)
         }
     }
 }

@@ -1,24 +1,31 @@
 import CountersignHandshake
 import CountersignSeal
+import CountersignVault
 import CountersignWire
 
 /// How the state lies in a vault. A tag is for ever: one that is dropped is not used again.
 ///
-/// What a newer build has put there is kept as it is, since it may run here again: tags up to 9 for as long as the vault is, others
-/// for as long as the session is.
+/// What a newer build has put there is kept as it is, since it may run here again: tags up to 9 and from 240 on for as long as the
+/// vault is, others for as long as the session is. Builds that know nothing of 240 and above keep those as long as the session.
 private enum Tag {
-    static let clients: ClosedRange<UInt8> = 0...9
-    static let sessions: ClosedRange<UInt8> = 10...255
+    static let clients: [ClosedRange<UInt8>] = [0...9, 240...255]
+    static let sessions: ClosedRange<UInt8> = 10...239
     static let known: Set<UInt8> = [
-        app, clock, signingKey, agreementKey, endReason, endTime, endedBy, signingPoint, account, deviceClass,
+        deviceKeys, lastAccount, app, clock, signingKey, agreementKey, endReason, endTime, endedBy, signingPoint, account,
+        deviceClass,
         deviceName, slots,
         session, idle, epoch, root,
         expires,
         attempt, nextRoot, nextExpires, asked, token, loginToken, tokenExpires,
     ]
 
-    static let (app, clock, signingKey, agreementKey): (UInt8, UInt8, UInt8, UInt8) = (1, 2, 3, 4)
+    static let lastAccount: UInt8 = 9
+    static let deviceKeys: UInt8 = 0
+    static let (app, clock): (UInt8, UInt8) = (1, 2)
+    /// Of earlier versions, which kept the device's keys here: read, and not written.
+    static let (signingKey, agreementKey): (UInt8, UInt8) = (3, 4)
     static let (endReason, endTime, endedBy): (UInt8, UInt8, UInt8) = (5, 6, 7)
+    /// Of earlier versions, too.
     static let signingPoint: UInt8 = 8
     static let (account, deviceClass, deviceName, slots, session): (UInt8, UInt8, UInt8, UInt8, UInt8) = (
         10, 11, 12, 13, 14
@@ -33,33 +40,32 @@ extension ClientState {
     init?(_ contents: Secret) {
         guard let parts = StateParts(contents) else { return nil }
         self.init()
-        others = parts.unknown(Tag.known, in: Tag.clients)
+        for range in Tag.clients { others.add(parts.unknown(Tag.known, in: range)) }
         app = parts.text(Tag.app)
         clockOffset = parts.number(Tag.clock) ?? 0
+        keys = parts[Tag.deviceKeys].flatMap { DeviceKeys($0) }
+        // An earlier version that was put back has written these last.
         if let agreement = parts[Tag.agreementKey] {
-            guard let signing = DeviceKeys.Signing(parts),
-                let keys = try? DeviceKeys(signing: signing, agreement: agreement)
-            else { return nil }
-            self.keys = keys
+            guard let inline = InlineDeviceKeys(parts, agreement: agreement) else { return nil }
+            (keys, inlineKeys) = (inline.keys, inline.entry)
         }
         ended = parts.text(Tag.endReason).map {
             Ending(reason: $0, at: parts.number(Tag.endTime), by: parts.text(Tag.endedBy))
         }
+        lastAccount = parts.bytes(Tag.lastAccount).flatMap { try? AccountName(checking: $0.span) }
         guard let id = parts.bytes(Tag.session) else { return }
         guard let login = SignedIn(parts, SessionID(id.span)) else { return nil }
         self.login = login
+        // What an older build has written names nobody else.
+        lastAccount = lastAccount ?? login.account
     }
 
     var contents: Secret {
         var parts = others
         parts.set(Tag.app, app)
         parts.set(Tag.clock, clockOffset)
-        switch keys?.signing {
-        case .held(_, let key)?: parts[Tag.signingKey] = key
-        case .bound(let point)?: parts.set(Tag.signingPoint, point.bytes)
-        case nil: break
-        }
-        parts[Tag.agreementKey] = keys?.agreementPKCS8
+        parts.set(Tag.lastAccount, lastAccount?.bytes)
+        parts[Tag.deviceKeys] = keys?.contents
         parts.set(Tag.endReason, ended?.reason)
         parts.set(Tag.endTime, ended?.at)
         parts.set(Tag.endedBy, ended?.by)
@@ -68,17 +74,33 @@ extension ClientState {
     }
 }
 
-extension DeviceKeys.Signing {
-    fileprivate init?(_ parts: StateParts) {
+/// The device's keys as earlier versions kept them: in software, beside the session's root.
+private struct InlineDeviceKeys {
+    let keys: DeviceKeys
+    let entry: DeviceKeyItem.Entry
+
+    /// `agreement` is PKCS #8, and so is the signing key, where it is not bound to presence and only its
+    /// point is here.
+    init?(_ parts: StateParts, agreement: Secret) {
+        let software = SoftwareKeys()
+        guard let agreementPoint = try? software.agreementKey(agreement).point else { return nil }
+        let signing: WrappedKey?
+        let signingPoint: P256Point
         switch (parts[Tag.signingKey], parts.bytes(Tag.signingPoint)) {
         case (let pkcs8?, nil):
-            guard let key = try? DeviceSigningKey(pkcs8: pkcs8) else { return nil }
-            self = .held(key, pkcs8)
+            guard let point = try? software.signingKey(pkcs8).point else { return nil }
+            (signingPoint, signing) = (point, WrappedKey(point: point, wrapped: pkcs8))
         case (nil, let bytes?):
             guard let point = P256Point(bytes) else { return nil }
-            self = .bound(point)
+            (signingPoint, signing) = (point, nil)
         default: return nil
         }
+        keys = DeviceKeys(
+            signingPoint: signingPoint, agreementPoint: agreementPoint, storage: .software,
+            isBoundToPresence: signing == nil)
+        entry = DeviceKeyItem.Entry(
+            name: keys.name, storage: .software, signing: signing,
+            agreement: WrappedKey(point: agreementPoint, wrapped: agreement))
     }
 }
 

@@ -7,12 +7,18 @@ package struct ClientState: Sendable {
     /// The app, as the authority calls it.
     package var app: String?
     /// Made at the first login, and kept when a session ends: by them the authority knows the device again.
+    /// Their private halves are not in this value.
     package var keys: DeviceKeys?
+    /// The private halves as an earlier version kept them, in this very value: they are moved to their own
+    /// item.
+    var inlineKeys: DeviceKeyItem.Entry?
     /// Seconds to add to the device's clock.
     package var clockOffset: Int64 = 0
     package var login: SignedIn?
     /// How the last session ended; nil while one lives, and before there was one.
     package var ended: Ending?
+    /// Who signed in last, for the login page. It outlives the session; never the password.
+    package var lastAccount: AccountName?
     /// What a newer build keeps beside it.
     var others = StateParts()
 
@@ -20,6 +26,7 @@ package struct ClientState: Sendable {
 
     mutating func begin(_ login: SignedIn) {
         self.login = login
+        lastAccount = login.account
         ended = nil
     }
 
@@ -67,3 +74,6 @@ package struct SignedIn: Sendable {
         }
     }
 }
+
+/// The name under which the SDK, which has a public state of its own, speaks of it.
+package typealias PersistedState = ClientState

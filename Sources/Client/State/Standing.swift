@@ -46,6 +46,8 @@ package struct Ending: Sendable, Equatable {
     package let by: String?
 
     package static let unknown = "unknown"
+    /// This device's own word: its hardware does not have its keys any more.
+    package static let deviceKeyLost = "device-key-lost"
 
     package init(reason: String, at: Int64?, by: String?) {
         self.reason = reason

@@ -12,6 +12,8 @@ package final class StateKeeper: Sendable {
     /// What time it is at the authority; for the life of the process.
     let clock = ServerClock()
     let refreshes = RefreshesUnderWay()
+    /// The private halves of the device's keys, which are not in the state.
+    package let deviceKeys: DeviceKeyKeeper
 
     private let vault: Vault
     private let name: ItemName
@@ -32,9 +34,10 @@ package final class StateKeeper: Sendable {
         let found: Vault.Expectation
     }
 
-    package init(_ vault: Vault, _ name: ItemName) {
+    package init(_ vault: Vault, _ name: ItemName, deviceKeys policy: DeviceKeyPolicy = .software) {
         self.vault = vault
         self.name = name
+        deviceKeys = DeviceKeyKeeper(vault, besides: name, policy: policy)
     }
 
     /// Where a client keeps its state. The app's name tells two apps apart that share a vault. The release key's id does not come in:
@@ -106,13 +109,20 @@ package final class StateKeeper: Sendable {
 
     private func read() throws(ClientProblem) -> Kept {
         do throws(VaultProblem) {
-            let reading = vault.read(name)
-            guard let item = try reading.certain() else { return know(Kept(state: ClientState(), found: .absent)) }
-            if let known = known.with({ $0 }), known.found == .version(item.version) { return know(known) }
-            guard let state = ClientState(item.contents.secret) else {
-                throw VaultProblem.failed("\(name): holds what this build cannot read")
+            for _ in 0..<StateKeeper.mostRounds {
+                let reading = vault.read(name)
+                guard let item = try reading.certain() else {
+                    return know(Kept(state: ClientState(), found: .absent))
+                }
+                let found = Vault.Expectation.version(item.version)
+                if let known = known.with({ $0 }), known.found == found { return know(known) }
+                guard let state = ClientState(item.contents.secret) else {
+                    throw VaultProblem.failed("\(name): holds what this build cannot read")
+                }
+                guard let keys = state.inlineKeys else { return know(Kept(state: state, found: found)) }
+                if let moved = move(keys, of: state, found: found) { return moved }
             }
-            return know(Kept(state: state, found: .version(item.version)))
+            throw .failed("\(name): written by others \(StateKeeper.mostRounds) times in a row")
         } catch {
             let problem = ClientProblem(error)
             announcer.tell(Standing(problem))
@@ -120,9 +130,28 @@ package final class StateKeeper: Sendable {
         }
     }
 
+    /// Moves keys that an earlier version kept with the session into their own item. While the vault does not
+    /// take that, they are used as they are, and moved with the next change. Nil where somebody else wrote
+    /// before.
+    private func move(
+        _ keys: DeviceKeyItem.Entry, of state: ClientState, found: Vault.Expectation
+    ) -> Kept? {
+        deviceKeys.hold(keys)
+        do throws(ClientProblem) {
+            return try write(state, over: found) ? known.with { $0 } : nil
+        } catch {
+            return know(Kept(state: state, found: found))
+        }
+    }
+
     /// False where somebody else wrote before; then nothing was done.
     private func write(_ state: ClientState, over found: Vault.Expectation) throws(ClientProblem) -> Bool {
+        var state = state
         do {
+            if let keys = state.inlineKeys {
+                try deviceKeys.store(keys, sparing: keys.name)
+                state.inlineKeys = nil
+            }
             let version = try vault.write(.bytes(state.contents), to: name, expecting: found)
             _ = know(Kept(state: state, found: .version(version)))
             return true

@@ -47,10 +47,14 @@ extension Explanation {
         return ([parts] + coverage.weaknesses).joined(separator: "\n")
     }
 
-    /// Who asks about the wrong scheme is told which one the request bears.
+    /// Who asks about the wrong scheme is told which one the request bears, or that it bears an upload ticket.
     static func absence(of scheme: SchemeName, in request: Request) -> String {
         let present = Registry.standard.schemes.filter { $0.trace(in: request) == .present }.map(\.name.rawValue)
         let hint = present.isEmpty ? "" : "; it looks signed with \(present.joined(separator: " or "))"
+        if request.names.contains(.countersignTicket) {
+            return "no signs of \(scheme.rawValue) in this request\(hint); it bears an upload ticket, which only the "
+                + "server that issued it can judge (its log has the reason of a refusal)"
+        }
         return "no signs of \(scheme.rawValue) in this request\(hint)"
     }
 }

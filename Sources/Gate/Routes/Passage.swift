@@ -24,6 +24,8 @@ extension Gate {
     package func passage(
         of request: Request, _ judgement: Judgement, after refusal: Refusal
     ) throws(Refusal) -> Passage? {
+        // Whoever sends a ticket means it to count: its refusal is not passed over where an app observes.
+        guard !request.names.contains(.countersignTicket) else { return nil }
         guard refusal.code.isOfProof, let owner = try owner(of: request, judgement) else { return nil }
         let route = try owner.policy.routes.decision(for: request)
         func passage(_ cause: Passage.Cause) -> Passage {

@@ -17,16 +17,19 @@ struct DeviceSignatures: Sendable {
 
     /// `label` is that of the signature under which the caller was let in; `network` is where the client calls from.
     nonisolated(nonsending) func check(
-        _ caller: Caller, sending request: Request, signed label: Slice, from network: () -> [UInt8], at now: Int64,
-        _ work: WorkspaceLease
+        _ caller: Caller, sending request: Request, on route: RouteRules.Decision, signed label: Slice,
+        from network: () -> [UInt8], at now: Int64, _ work: WorkspaceLease
     ) async throws(Refusal) {
-        guard let session = caller.session else { throw Refusal(.sessionEnded, "this route needs a session") }
+        guard let session = caller.session else { throw caller.release.needsSession(on: route) }
         guard session.kind == .device else {
             throw Refusal(
-                .forbidden, "this route asks for a device's signature, and session \(session.id) has no key of one")
+                .forbidden,
+                "session \(session.id) has no device key to sign with, and " + caller.release.demandOfDevice(by: route))
         }
         guard let claim = try scheme.deviceClaim(in: request, over: label, &work.space) else {
-            throw Refusal(.deviceUnsigned, "no signature with tag=\"\(MessageSignatures.deviceTag)\"")
+            throw Refusal(
+                .deviceUnsigned,
+                "no signature with tag=\"\(MessageSignatures.deviceTag)\": " + caller.release.demandOfDevice(by: route))
         }
         guard claim.holder == .session(SessionToken(id: session.id, epoch: session.epoch)) else {
             throw Refusal(.badSignature, "the device's signature: keyid \(claim.keyID) is not the session's token")

@@ -14,8 +14,18 @@ package protocol SessionSource: Sendable {
     /// The key that the device of that session signs with; nil where there is no such session, and for bearers.
     nonisolated(nonsending) func deviceKey(of id: SessionID) async throws(Fault) -> P256Point?
 
+    /// The upload ticket of that text, and the session that asked for it, over or not; nil where there is none.
+    /// What is no ticket of ours is told from one without asking the store.
+    nonisolated(nonsending) func uploadTicket(_ text: Span<UInt8>) async throws(Fault) -> (UploadTicket, Session)?
+
     /// A request under this session was good: the first one under a renewed key confirms that the client has it.
     func noteUse(of session: Session, at now: Int64)
+}
+
+extension SessionSource {
+    package nonisolated(nonsending) func uploadTicket(
+        _ text: Span<UInt8>
+    ) async throws(Fault) -> (UploadTicket, Session)? { nil }
 }
 
 /// No sessions at all: for a gate that knows releases only.

@@ -50,6 +50,13 @@ extension ReleaseKey {
                 + "set \(app) \(path) "
                 + "--require signed` lets a release in by itself")
     }
+
+    /// What a route of level `device` asks for, and how to ask for less: for the detail of a refusal.
+    func demandOfDevice(by route: RouteRules.Decision) -> String {
+        let path = String(decoding: policy.routes.rules[route.index].prefix, as: UTF8.self)
+        return "\(path) asks for `\(route.level.rawValue)`; `countersign route set \(app) \(path) --require session` "
+            + "does without the device's signature"
+    }
 }
 
 extension Refusal {

@@ -22,10 +22,13 @@ package final class WithheldToken: Sendable {
     package let fields: FieldMask
     /// The cookies beside the token's, in the place of the fields that held them; empty where there are none.
     package let cookies: [UInt8]
+    /// The upload ticket that the request is sent with; nil where it bears a token.
+    package let ticket: UploadTicket?
 
-    fileprivate init(fields: FieldMask, cookies: [UInt8] = []) {
+    init(fields: FieldMask, cookies: [UInt8] = [], ticket: UploadTicket? = nil) {
         self.fields = fields
         self.cookies = cookies
+        self.ticket = ticket
     }
 }
 
@@ -104,7 +107,7 @@ struct BareTokens: Sendable {
 }
 
 extension Session {
-    fileprivate func isAlive(at now: Int64) -> Bool { end == nil && idleEnd > now && expires > now }
+    func isAlive(at now: Int64) -> Bool { end == nil && idleEnd > now && expires > now }
 }
 
 extension Policy {

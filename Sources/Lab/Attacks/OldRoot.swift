@@ -1,6 +1,7 @@
 import CountersignClient
 import CountersignHandshake
 import CountersignSeal
+import CountersignVault
 import CountersignWire
 import Glibc
 
@@ -57,8 +58,8 @@ struct OldRoot: Attack {
 
     /// Asks for the epoch that follows the one that was copied, with a device's key of the attacker's own. Nil where that is refused.
     private func renew(_ copied: DeviceSession, on stage: Stage) async throws -> RawResponse? {
-        guard let pkcs8 = try AgreementKey().pkcs8 else { throw StageFault("no P-256 key can be made") }
-        let own = try DeviceSigningKey(pkcs8: pkcs8)
+        let software = SoftwareKeys()
+        let own = DeviceSigningKey(try software.signingKey(software.makeKey(for: .signing).wrapped))
         let attempt = SystemRandom().bytes(RefreshTranscript.attemptCount)
         let now = Int64(time(nil))
         let transcript = RefreshTranscript(

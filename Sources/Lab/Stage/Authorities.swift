@@ -35,13 +35,13 @@ package struct Authorities: Sendable {
 
     /// Whom an app takes for the bank.
     func trust(_ app: RowProfile.AppTrust) throws(TrustProblem) -> Trust {
-        let pins = try Policy.pins(
+        let pins = try Trust.Policy.pins(
             PinSet([server.certificate.pin], backups: [spare.certificate.pin]))
         switch app {
         case .anyAuthorityOfTheDevice: return .system
         case .pinned: return Trust([try .host(Setting.host, pins)], others: .refused)
         case .pinnedWithoutHostCheck:
-            let everywhere = try Rule.host("**.test", pins.withoutCheckingTheHostName())
+            let everywhere = try Trust.Rule.host("**.test", pins.withoutCheckingTheHostName())
             return Trust([everywhere], others: .refused)
         }
     }

@@ -16,7 +16,7 @@ struct BankAnswer: Decodable {
 
 extension VictimProblem {
     /// What the user of an app sees of an error of the SDK's.
-    init(_ error: ClientError) {
+    init(_ error: CountersignError) {
         switch error {
         case .transport(let transport):
             if case .untrusted(let verdict) = transport.cause {

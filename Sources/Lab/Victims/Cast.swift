@@ -56,8 +56,8 @@ package struct Cast: Casting {
 
     private func transport(_ device: DeviceSetup) throws -> TransportOptions {
         var options = authorities.transport()
-        options.addresses = [try Host(Setting.host): try Host("127.0.0.1")]
-        if let name = device.host { options.addresses[try Host(name)] = try Host("127.0.0.1") }
+        options.addresses = [try Trust.Host(Setting.host): try Trust.Host("127.0.0.1")]
+        if let name = device.host { options.addresses[try Trust.Host(name)] = try Trust.Host("127.0.0.1") }
         return options
     }
 

@@ -101,7 +101,7 @@ final class LegacyVictim: Victim {
             }
         var request = APIRequest(
             .post, "/transfer",
-            fields: [HTTPField("Content-Type", type)] + (version.map { [HTTPField("X-App-Version", $0)] } ?? []),
+            fields: [HeaderField("Content-Type", type)] + (version.map { [HeaderField("X-App-Version", $0)] } ?? []),
             body: .bytes(Array(body.utf8)))
         request.caller = caller
         return request

@@ -9,24 +9,27 @@ final class OwnVictim: Victim {
     let name: String
     let password: String?
     let folder: String
-    private let method: Client.LogInMethod
-    private let client: Client
+    private let method: CountersignClient.LogInMethod
+    private let client: CountersignClient
     private let lastOrder = Mutex<APIRequest?>(nil)
 
     init(
-        _ name: String, _ password: String, _ key: ReleaseKey, by method: Client.LogInMethod, on device: Device
+        _ name: String, _ password: String, _ key: ReleaseKey, by method: CountersignClient.LogInMethod,
+        on device: Device
     ) throws(StageFault) {
         self.name = name
         self.password = password
         self.method = method
         folder = device.folder
-        var options = ClientOptions()
+        var options = CountersignOptions()
+        // What the attacks find must not depend on the machine that the lab runs on.
+        options.deviceKeyStorage = .softwareOnly
         options.device = DeviceDescription(.phone, name: "\(name)'s")
         options.encryption = device.isPlain ? .noneSoThatAnybodyReadsAndChangesEverything : .required
         options.carriage = .standard(device.transport)
         options.clock = device.clock
         do {
-            client = try Client(
+            client = try CountersignClient(
                 release: key, baseURL: device.baseURL, vault: .using(device.vault), trust: device.trust,
                 options: options)
         } catch {
@@ -45,7 +48,7 @@ final class OwnVictim: Victim {
     func transfer(_ amount: Int, to payee: String) async throws(VictimProblem) {
         let order: JSONValue = ["to": .string(payee), "amount": .integer(Int64(amount))]
         var request = APIRequest(
-            .post, "/transfer", fields: [HTTPField("Content-Type", "application/json")],
+            .post, "/transfer", fields: [HeaderField("Content-Type", "application/json")],
             body: .bytes(Array(order.text.utf8)))
         request.idempotencyKey = Base64.encode(SystemRandom().bytes(16).span, .url)
         let wish = request
@@ -74,7 +77,7 @@ final class OwnVictim: Victim {
         }
     }
 
-    func memory() async throws(VictimProblem) -> CountersignClient.ClientState? {
+    func memory() async throws(VictimProblem) -> PersistedState? {
         do {
             return try await client.kept()
         } catch {

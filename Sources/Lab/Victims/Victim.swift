@@ -20,11 +20,11 @@ package protocol Victim: Sendable {
     /// Renews the session unseen, as the app does every two hours.
     func renew() async throws(VictimProblem)
     /// What the app has in memory, for an attacker who reads that; nil where it is not built on our SDK, and ``folder`` has it all.
-    func memory() async throws(VictimProblem) -> CountersignClient.ClientState?
+    func memory() async throws(VictimProblem) -> PersistedState?
 }
 
 extension Victim {
-    package func memory() async throws(VictimProblem) -> CountersignClient.ClientState? { nil }
+    package func memory() async throws(VictimProblem) -> PersistedState? { nil }
 }
 
 /// Why the app could not do it: what its user sees.

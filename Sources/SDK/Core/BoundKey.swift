@@ -6,7 +6,7 @@ import CountersignVault
 
 /// A device's signing key where it comes out only with somebody present.
 struct BoundKey: DeviceKeyBinder {
-    let presence: Presence
+    let presence: UserPresence
     let vault: Vault
     /// Apart from the session's item: this one is sealed to a person.
     let service: String
@@ -28,22 +28,23 @@ struct BoundKey: DeviceKeyBinder {
         throw .notPresent(answer)
     }
 
-    /// The key, for as long as its holder lets it be used.
-    func release(_ name: String) async throws(ClientError) -> PassingSigner {
+    /// The key, for as long as its holder lets it be used. In hardware it is the wrapped key that presence
+    /// lets out.
+    func release(_ keys: DeviceKeys, in surroundings: Surroundings) async throws(CountersignError) -> PassingSigner {
         let answer: PresenceAnswer<Secret>
         do throws(VaultProblem) {
-            let place = try ItemName(service: service, account: name)
+            let place = try ItemName(service: service, account: keys.name)
             answer = try await presence.secret(place, in: vault, reason: reason)
         } catch {
-            throw ClientError(error)
+            throw CountersignError(error)
         }
         switch answer {
         case .notPresent(let step, _): throw .notPresent(step)
         case .present(let secret):
             do throws(ClientProblem) {
-                return PassingSigner(try DeviceSigningKey(pkcs8: secret))
+                return PassingSigner(try surroundings.open(secret, of: keys))
             } catch {
-                throw ClientError(error)
+                throw CountersignError(error)
             }
         }
     }

@@ -7,7 +7,7 @@ extension ClientCore {
     func step<Result: Sendable>(
         _ signer: PassingSigner?,
         _ body: @Sendable (Installation, Surroundings) async throws(ClientProblem) -> Result
-    ) async throws(ClientError) -> Result {
+    ) async throws(CountersignError) -> Result {
         try await open()
         do throws(ClientProblem) {
             var way = surroundings
@@ -16,12 +16,12 @@ extension ClientCore {
             noteClock()
             return result
         } catch {
-            throw note(Task.isCancelled ? .cancelled : ClientError(error))
+            throw note(Task.isCancelled ? .cancelled : CountersignError(error))
         }
     }
 
     /// The request with its signature. A token that is known to have run out is renewed first: whoever sends this cannot.
-    func signed(_ request: APIRequest, _ signer: PassingSigner?) async throws(ClientError) -> SignedRequest {
+    func signed(_ request: APIRequest, _ signer: PassingSigner?) async throws(CountersignError) -> SignedRequest {
         let owner = CallOwner()
         try await open()
         try await settle(owner, for: request.caller)
@@ -44,20 +44,20 @@ extension ClientCore {
                 case .app: try ReleaseCalls(installation, way).signed(plain)
                 }
             return SignedRequest(
-                method: HTTPMethod(draft.method),
+                method: APIMethod(draft.method),
                 url: base.origin.description + String(decoding: draft.target, as: UTF8.self),
-                fields: draft.fields.map(HTTPField.init), body: request.body)
+                fields: draft.fields.map(HeaderField.init), body: request.body)
         } catch {
-            throw ClientError(error)
+            throw CountersignError(error)
         }
     }
 
-    private func hasRunOut() throws(ClientError) -> Bool {
+    private func hasRunOut() throws(CountersignError) -> Bool {
         do throws(ClientProblem) {
             guard let login = try keeper.state().login else { return false }
             return try login.expires <= surroundings.now()
         } catch {
-            throw ClientError(error)
+            throw CountersignError(error)
         }
     }
 }

@@ -9,15 +9,16 @@ import CountersignWire
 final class ClientCore: Sendable {
     let release: ReleaseKey
     let base: BaseURL
-    let options: ClientOptions
+    let options: CountersignOptions
     let carrier: any Carrier
     let trust: TrustInForce
     let keeper: StateKeeper
     let vault: RememberingVault
     let item: ItemName
     let standings: Standings
-    let events: Broadcast<ClientEvent>
+    let events: Broadcast<CountersignEvent>
     let hints: UpdateHints
+    let cookies: CookieStore
     private let host: String
     /// The way of what the state machine itself asks for.
     let surroundings: Surroundings
@@ -30,6 +31,7 @@ final class ClientCore: Sendable {
         (release, base, options, carrier) = (parts.release, parts.base, parts.options, parts.carrier)
         (trust, keeper, vault, item) = (parts.trust, parts.keeper, parts.vault, parts.item)
         (standings, events, surroundings) = (parts.standings, parts.events, parts.surroundings)
+        cookies = parts.cookies
         hints = UpdateHints(parts.events)
         host = parts.base.origin.host.description
     }
@@ -54,65 +56,75 @@ final class ClientCore: Sendable {
         return installation
     }
 
+    /// Where a login may send the password of an account that is not in it; nil where none does.
+    var passwordFallback: OpaqueAccounts? {
+        options.passwordLogin == .never ? nil : surroundings.opaqueAccounts
+    }
+
     /// The next call's name in events.
-    func beginCall(_ method: HTTPMethod, _ path: String) -> ClientEvent.Call {
+    func beginCall(_ method: APIMethod, _ path: String) -> CountersignEvent.Call {
         let number = calls.with { count in
             count += 1
             return count
         }
         let bare = path.prefix { $0 != "?" && $0 != "#" }
-        return ClientEvent.Call(number: number, method: method, host: host, path: String(bare))
+        return CountersignEvent.Call(number: number, method: method, host: host, path: String(bare))
     }
 
     /// Reads the vault where that was not done: it may take a disk, a keyring, or a person, so it is done where nobody else waits.
-    func open() async throws(ClientError) {
+    func open() async throws(CountersignError) {
         guard !isOpen.with({ $0 }) else { return }
         try await look()
     }
 
     /// Reads what the vault has now: another process may have written. Where nothing is to outlive a process, what an earlier one
     /// has kept is removed.
-    func look() async throws(ClientError) {
+    func look() async throws(CountersignError) {
         let (keeper, vault, item) = (keeper, vault, item)
-        try await blocking { () throws(ClientError) in
+        try await blocking { () throws(CountersignError) in
             do throws(VaultProblem) {
-                try vault.forgetKept(item)
+                try vault.forgetKept([keeper.deviceKeys.item, item])
             } catch {
-                throw ClientError(error)
+                throw CountersignError(error)
             }
             do throws(ClientProblem) {
                 try keeper.look()
             } catch {
-                throw ClientError(error)
+                throw CountersignError(error)
             }
         }
         isOpen.with { $0 = true }
     }
 
     /// Moves what is kept to where it belongs from now on.
-    func remember(_ what: ClientOptions.Remembering) async throws(ClientError) {
-        let (vault, item) = (vault, item)
-        try await blocking { () throws(ClientError) in
+    func remember(_ what: CountersignOptions.Remembering) async throws(CountersignError) {
+        // The device's keys before the state that refers to them.
+        let (keeper, vault, item) = (keeper, vault, item)
+        try await blocking { () throws(CountersignError) in
             do throws(VaultProblem) {
-                try vault.keep(item, what == .session ? .outlivesTheProcess : .endsWithTheProcess)
+                try vault.keep(
+                    [keeper.deviceKeys.item, item],
+                    what == .session ? .outlivesTheProcess : .endsWithTheProcess)
             } catch {
-                throw ClientError(error)
+                throw CountersignError(error)
             }
         }
     }
 
-    private func blocking(_ work: @escaping @Sendable () throws(ClientError) -> Void) async throws(ClientError) {
-        let result: Result<Void, ClientError>
+    private func blocking(_ work: @escaping @Sendable () throws(CountersignError) -> Void)
+        async throws(CountersignError)
+    {
+        let result: Result<Void, CountersignError>
         do throws(VaultProblem) {
             result = try await line.run {
-                do throws(ClientError) {
+                do throws(CountersignError) {
                     return .success(.success(try work()))
                 } catch {
                     return .success(.failure(error))
                 }
             }
         } catch {
-            throw ClientError(error)
+            throw CountersignError(error)
         }
         try result.get()
     }

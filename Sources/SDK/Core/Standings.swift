@@ -17,7 +17,7 @@ final class Standings: Sendable {
         var gate: Gate
         var loginsUnderWay = 0
 
-        var session: ClientState { standing.map(ClientState.init) ?? .unavailable }
+        var session: CountersignState { standing.map(CountersignState.init) ?? .unavailable }
 
         /// Who has to come through the gate.
         var gatedAccount: String? { gate == .closed ? boundAccount : nil }
@@ -30,7 +30,7 @@ final class Standings: Sendable {
             }
         }
 
-        var shown: ClientState {
+        var shown: CountersignState {
             if case .required(let url) = update { return .updateRequired(url: url) }
             return isPresenceNeeded ? .locked : session
         }
@@ -45,15 +45,15 @@ final class Standings: Sendable {
     }
 
     private let state: Locked<State>
-    private let shown = Broadcast<ClientState>(.latest, latest: .unavailable)
-    private let events: Broadcast<ClientEvent>
+    private let shown = Broadcast<CountersignState>(.latest, latest: .unavailable)
+    private let events: Broadcast<CountersignEvent>
 
-    init(_ events: Broadcast<ClientEvent>, gate: Gate) {
+    init(_ events: Broadcast<CountersignEvent>, gate: Gate) {
         self.events = events
         state = Locked(State(gate: gate))
     }
 
-    var current: ClientState { state.with { $0.shown } }
+    var current: CountersignState { state.with { $0.shown } }
 
     /// And served, whether he has come through the gate or not.
     var isSignedIn: Bool {
@@ -62,7 +62,7 @@ final class Standings: Sendable {
         }
     }
 
-    func stream() -> AsyncStream<ClientState> { shown.stream() }
+    func stream() -> AsyncStream<CountersignState> { shown.stream() }
 
     func finish() { shown.finish() }
 
@@ -130,7 +130,7 @@ final class Standings: Sendable {
             if state.isPresenceNeeded, !wasNeeded { events.tell(.presenceNeeded) }
             guard state.shown != before else { return }
             shown.tell(state.shown)
-            events.tell(.state(ClientEvent.State(state.shown)))
+            events.tell(.state(CountersignEvent.State(state.shown)))
         }
     }
 }
@@ -141,22 +141,22 @@ extension Standing {
     }
 }
 
-extension ClientState {
+extension CountersignState {
     init(_ standing: Standing) {
         self =
             switch standing {
             case .signedOut(nil): .signedOut(.nobody)
             case .signedOut(let ending?): .signedOut(.ended(SessionEnd(ending)))
             case .active(let account, let session, _):
-                .active(Account(name: account.description, session: session.description))
+                .active(CountersignAccount(name: account.description, session: session.description))
             case .locked: .locked
             case .unavailable: .unavailable
             }
     }
 }
 
-extension ClientEvent.State {
-    init(_ state: ClientState) {
+extension CountersignEvent.State {
+    init(_ state: CountersignState) {
         self =
             switch state {
             case .signedOut: .signedOut

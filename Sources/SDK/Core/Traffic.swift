@@ -4,7 +4,7 @@ extension ClientCore {
     /// Returns once a request may go out; throws where it may not.
     func admit(
         _ caller: APIRequest.Caller, _ owner: CallOwner, _ occasion: Manner.Occasion = .single
-    ) async throws(ClientError) {
+    ) async throws(CountersignError) {
         guard let obstacle = standings.obstacle(for: caller) else { return }
         try obstacle.check(occasion)
         switch (obstacle, options.whenPaused) {
@@ -16,7 +16,7 @@ extension ClientCore {
     }
 
     /// For what is no request of the app's, and waits for nobody.
-    func passGate() async throws(ClientError) {
+    func passGate() async throws(CountersignError) {
         try await open()
         if let obstacle = standings.obstacle(for: .account), case .gate = obstacle { throw obstacle.error }
     }
@@ -25,7 +25,7 @@ extension ClientCore {
     private func wait(
         _ caller: APIRequest.Caller, _ owner: CallOwner, _ occasion: Manner.Occasion,
         behind first: Standings.Obstacle
-    ) async throws(ClientError) {
+    ) async throws(CountersignError) {
         var awaited = first.owner
         owner.settle(awaited)
         for await state in standings.stream() {
@@ -54,7 +54,7 @@ extension Standings.Obstacle {
         }
     }
 
-    fileprivate var error: ClientError {
+    fileprivate var error: CountersignError {
         switch self {
         case .update(let url): .updateRequired(url: url)
         case .endedSession(of: _, let end): .signedOut(end)
@@ -63,7 +63,7 @@ extension Standings.Obstacle {
     }
 
     /// Nobody polls for a session that is over or an app that is not served, whatever brought the news.
-    fileprivate func check(_ occasion: ClientCore.Manner.Occasion) throws(ClientError) {
+    fileprivate func check(_ occasion: ClientCore.Manner.Occasion) throws(CountersignError) {
         switch (occasion, self) {
         case (.single, _), (.round, .gate): return
         case (.round, .update), (.round, .endedSession): throw error
@@ -71,7 +71,7 @@ extension Standings.Obstacle {
     }
 }
 
-extension ClientState {
+extension CountersignState {
     fileprivate var isActive: Bool {
         if case .active = self { true } else { false }
     }

@@ -3,7 +3,7 @@ import CountersignTransport
 import CountersignVault
 import CountersignWire
 
-extension ClientError {
+extension CountersignError {
     /// The state machine's problem, in an app's terms.
     package init(_ problem: ClientProblem) {
         self =
@@ -12,9 +12,9 @@ extension ClientError {
             case .sessionEnded(let notice): .signedOut(SessionEnd(notice))
             case .accountChanged: .accountChanged
             case .wrongCredentials: .wrongCredentials
-            case .refused(let notice): ClientError(notice)
+            case .refused(let notice): CountersignError(notice)
             case .unreachable(let problem), .outcomeUnknown(let problem), .brokenOff(let problem):
-                ClientError(problem)
+                CountersignError(problem)
             case .cancelled: .cancelled
             case .notGenuine(let detail): .notGenuine(detail)
             case .notUnderstood(let detail): .notUnderstood(detail)
@@ -25,6 +25,8 @@ extension ClientError {
             case .bodyUsedUp: .bodyUsedUp
             case .vaultLocked(let detail): .vaultLocked(detail)
             case .vaultFailed(let detail): .vaultFailed(detail)
+            case .deviceKeyUnavailable(let detail): .deviceKeyUnavailable(detail)
+            case .deviceKeyLost: .signedOut(SessionEnd(.deviceKeyLost))
             case .machine(let detail): .machine(detail)
             }
     }
@@ -63,7 +65,7 @@ extension ClientError {
     }
 }
 
-extension ClientError.Refusal {
+extension CountersignError.Refusal {
     init(_ notice: Notice) {
         self.init(
             status: notice.status, code: notice.code, title: notice.title, detail: notice.detail,
@@ -88,25 +90,26 @@ extension SessionEnd {
             case "password-changed": .passwordChanged
             case "disabled": .disabled
             case "restored": .restored
+            case Ending.deviceKeyLost: .deviceKeyLost
             default: .other(word)
             }
         self.init(how, at: at)
     }
 }
 
-extension ClientEvent.Failure {
-    init(_ error: ClientError) {
+extension CountersignEvent.Failure {
+    init(_ error: CountersignError) {
         self =
             switch error {
             case .notSignedIn: .notSignedIn
             case .signedOut: .signedOut
             case .accountChanged: .accountChanged
             case .wrongCredentials: .wrongCredentials
-            case .refused: .refused
+            case .refused, .authorityKeyMissing: .refused
             case .updateRequired: .updateRequired
             case .presenceNeeded: .presenceNeeded
             case .notPresent: .notPresent
-            case .transport(let error): ClientEvent.Failure(error)
+            case .transport(let error): CountersignEvent.Failure(error)
             case .cancelled: .cancelled
             case .bodyUsedUp: .bodyUsedUp
             case .answerTooLarge: .answerTooLarge
@@ -115,6 +118,7 @@ extension ClientEvent.Failure {
             case .certificateNotPinned: .certificateNotPinned
             case .vaultLocked: .vaultLocked
             case .vaultFailed: .vaultFailed
+            case .deviceKeyUnavailable: .deviceKeyUnavailable
             case .manifest: .manifest
             case .encoding: .encoding
             case .decoding: .decoding

@@ -34,8 +34,8 @@ final class TrustInForce: Sendable {
     }
 
     /// The version of the manifest that is in force from now on. Every connection that was made before is cut.
-    func takeUp(_ manifest: [UInt8], at time: Int64) throws(ClientError) -> Int {
-        guard let keeper else { throw .misuse("pins: ClientOptions.pinUpdates names nobody who may replace them") }
+    func takeUp(_ manifest: [UInt8], at time: Int64) throws(CountersignError) -> Int {
+        guard let keeper else { throw .misuse("pins: CountersignOptions.pinUpdates names nobody who may replace them") }
         do throws(ManifestProblem) {
             let generation = try keeper.takeUp(manifest, at: time)
             let isPinned = TrustInForce.pins(origin, generation.trust)
@@ -52,7 +52,7 @@ final class TrustInForce: Sendable {
     }
 
     /// A keeper for whom the options name; the built-in trust is replaced at once where one that is kept is newer.
-    static func keeper(_ builtIn: Trust, _ updates: PinUpdates) throws(ClientError) -> TrustKeeper? {
+    static func keeper(_ builtIn: Trust, _ updates: PinUpdates) throws(CountersignError) -> TrustKeeper? {
         guard case .signed(let signers) = updates else { return nil }
         do throws(ManifestProblem) {
             return try TrustKeeper(

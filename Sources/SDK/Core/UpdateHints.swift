@@ -4,16 +4,16 @@ import CountersignWire
 
 /// What answers say of a version that will go. No more than a hint: to a backend's answer anybody in between can add it.
 final class UpdateHints: Sendable {
-    private let events: Broadcast<ClientEvent>
+    private let events: Broadcast<CountersignEvent>
     /// So that an app hears it once, and not with each answer.
     private let last = Locked<[UInt8]>([])
 
     /// Bytes that are looked at.
     private static let longest = 2048
 
-    init(_ events: Broadcast<ClientEvent>) { self.events = events }
+    init(_ events: Broadcast<CountersignEvent>) { self.events = events }
 
-    func note(_ fields: [HTTPField]) {
+    func note(_ fields: [HeaderField]) {
         guard let field = fields.first(where: { $0.name.lowercased() == "countersign-update" }),
             field.value.count <= UpdateHints.longest
         else { return }
@@ -23,7 +23,7 @@ final class UpdateHints: Sendable {
             return true
         }
         guard isNew, let hint = try? UpdateHints.read(field.value) else { return }
-        events.tell(.updateAvailable(url: hint.url.map(ClientEvent.Link.init), at: hint.at))
+        events.tell(.updateAvailable(url: hint.url.map(CountersignEvent.Link.init), at: hint.at))
     }
 
     /// `stage=warn, at=…, link="…"`. Source: docs/protocol.md, "Retiring a version".

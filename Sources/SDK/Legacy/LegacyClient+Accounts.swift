@@ -5,23 +5,23 @@ import CountersignVault
 extension LegacyClient {
     /// Signs in. The password is not kept, unless ``LegacyOptions/Remembering/sessionAndWhatSignsInLikeThePassword`` says so.
     ///
-    /// Throws ``ClientError/wrongCredentials`` for a wrong name or password; who was signed in before stays so.
-    public func logIn(_ name: String, _ password: String) async throws(ClientError) {
+    /// Throws ``CountersignError/wrongCredentials`` for a wrong name or password; who was signed in before stays so.
+    public func logIn(_ name: String, _ password: String) async throws(CountersignError) {
         let secret = Secret(copying: Array(password.utf8).span)
         do throws(LegacyProblem) {
             try await open()
             try await account.logIn(name, secret)
         } catch {
-            throw ClientError(error)
+            throw CountersignError(error)
         }
     }
 
     /// To be called at launch: signs in silently who was signed in last time, and says what to show.
     ///
     /// A token that ran out by the device's clock is renewed; of who is offline the session stands. Also lets requests go out again
-    /// after ``ClientState/updateRequired(url:)``.
+    /// after ``CountersignState/updateRequired(url:)``.
     @discardableResult
-    public func resume() async -> ClientState {
+    public func resume() async -> CountersignState {
         do throws(LegacyProblem) {
             try await open()
             try await account.resume()
@@ -33,24 +33,24 @@ extension LegacyClient {
 
     /// Forgets all that is kept here, for good. Servers from before have no route for it: there, the session ends with the next login,
     /// or runs out. Where one has, send it first, as any request.
-    public func logOut() async throws(ClientError) {
+    public func logOut() async throws(CountersignError) {
         do throws(LegacyProblem) {
             try await open()
             try await account.logOut()
             try await forgetKept()
         } catch {
-            throw ClientError(error)
+            throw CountersignError(error)
         }
     }
 
     /// What the app's version before this one has kept of a session, so that its users need not sign in again. Does nothing where
     /// a session is kept here already. Erase it where it lay (see `Migration`).
-    public func adopt(_ session: LegacySessionRemains) async throws(ClientError) {
+    public func adopt(_ session: LegacySessionRemains) async throws(CountersignError) {
         do throws(LegacyProblem) {
             try await open()
             try await account.adopt(session.session)
         } catch {
-            throw ClientError(error)
+            throw CountersignError(error)
         }
     }
 
@@ -73,7 +73,7 @@ public struct LegacySessionRemains: Sendable {
     ///   - userID: `userId`, over 0.
     ///   - token: what goes with each request: visible ASCII.
     ///   - loginToken: what gets new tokens; nil where there is none.
-    public init(account: String, userID: Int64, token: String, loginToken: String? = nil) throws(ClientError) {
+    public init(account: String, userID: Int64, token: String, loginToken: String? = nil) throws(CountersignError) {
         guard userID > 0 else { throw .misuse("session: user id: expected a number over 0") }
         for token in [token, loginToken ?? "-"] {
             guard !token.isEmpty, token.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {

@@ -15,29 +15,29 @@ extension LegacyClient {
     /// has refused the first copy. One whose answer was lost is **not** sent again, for these servers cannot tell a second copy from a
     /// second wish. An `err` of any other code, and any status, is an answer.
     ///
-    /// Throws ``ClientError/accountChanged`` rather than send it again in the name of somebody else who has signed in meanwhile;
-    /// ``ClientError/notSignedIn``, and sends nothing, where nobody is signed in and the request's caller is the account; ``ClientError/signedOut(_:)``
-    /// for `-100`; ``ClientError/updateRequired(url:)`` for `-99`, and from then on without sending, until ``resume()``.
-    public func data(for request: APIRequest) async throws(ClientError) -> (Data, APIResponse) {
+    /// Throws ``CountersignError/accountChanged`` rather than send it again in the name of somebody else who has signed in meanwhile;
+    /// ``CountersignError/notSignedIn``, and sends nothing, where nobody is signed in and the request's caller is the account; ``CountersignError/signedOut(_:)``
+    /// for `-100`; ``CountersignError/updateRequired(url:)`` for `-99`, and from then on without sending, until ``resume()``.
+    public func data(for request: APIRequest) async throws(CountersignError) -> (Data, APIResponse) {
         let draft = try await draft(of: request)
         let response: Response
         do throws(LegacyProblem) {
             if request.caller == .account { try await open() }
             response = try await calls.send(draft, as: request.legacyCaller)
         } catch {
-            throw ClientError(error)
+            throw CountersignError(error)
         }
         let body = response.message.body
         let fields = response.message.fields.map { field in
-            HTTPField(response.message.text(field.name), bytes: Array(response.message.head[field.value.range]))
+            HeaderField(response.message.text(field.name), bytes: Array(response.message.head[field.value.range]))
         }
         return (Data(body), APIResponse(status: response.status, fields: fields, length: .bytes(Int64(body.count))))
     }
 
-    /// The value in an answer's JSON. Throws ``ClientError/status(_:body:)`` for any status but 200 to 299.
+    /// The value in an answer's JSON. Throws ``CountersignError/status(_:body:)`` for any status but 200 to 299.
     public func value<Value: Decodable>(
         for request: APIRequest, as type: Value.Type = Value.self
-    ) async throws(ClientError) -> Value {
+    ) async throws(CountersignError) -> Value {
         let (data, response) = try await data(for: request)
         guard response.isSuccess else { throw .status(response, body: Array(data)) }
         do {
@@ -49,20 +49,20 @@ extension LegacyClient {
 
     /// A request as it would be sent now, token and all, for another HTTP stack. Good once, and for minutes. What comes back is for the
     /// sender to read.
-    public func signed(_ request: APIRequest) async throws(ClientError) -> SignedRequest {
+    public func signed(_ request: APIRequest) async throws(CountersignError) -> SignedRequest {
         let draft = try await draft(of: request)
         do throws(LegacyProblem) {
             if request.caller == .account { try await open() }
             let signed = try await calls.signed(draft, as: request.legacyCaller)
             return SignedRequest(
-                method: HTTPMethod(signed.method), url: "\(base.origin)\(signed.target.asText)",
-                fields: signed.fields.map(HTTPField.init), body: signed.body.isEmpty ? .none : .bytes(signed.body))
+                method: APIMethod(signed.method), url: "\(base.origin)\(signed.target.asText)",
+                fields: signed.fields.map(HeaderField.init), body: signed.body.isEmpty ? .none : .bytes(signed.body))
         } catch {
-            throw ClientError(error)
+            throw CountersignError(error)
         }
     }
 
-    private func draft(of request: APIRequest) async throws(ClientError) -> Draft {
+    private func draft(of request: APIRequest) async throws(CountersignError) -> Draft {
         var draft = Draft(
             method: request.method.description, target: Array(try base.target(request.path).utf8),
             authority: base.origin.authority, transport: base.origin.security == .tls ? .tls : .plain)
@@ -73,7 +73,7 @@ extension LegacyClient {
     }
 
     /// Legacy schemes sign what stands in the body, or its MD5: it has to be in memory.
-    private func bytes(of body: APIRequest.Body) async throws(ClientError) -> [UInt8] {
+    private func bytes(of body: APIRequest.Body) async throws(CountersignError) -> [UInt8] {
         switch body {
         case .none: return []
         case .bytes(let bytes): return bytes
@@ -83,7 +83,7 @@ extension LegacyClient {
         }
     }
 
-    private func collect(_ stream: ReplayableBody) async throws(ClientError) -> [UInt8] {
+    private func collect(_ stream: ReplayableBody) async throws(CountersignError) -> [UInt8] {
         let collector = Collector(most: options.largestAnswer)
         do {
             try await stream.write { piece in try await collector.take(piece) }

@@ -6,7 +6,7 @@ import CountersignVault
 
 /// An app's way to a server that is **not Countersign's yet**: signs requests by the scheme that it speaks, signs users in by its login, and
 /// renews their token unseen. For a team that changes the app first, and the server later; the same client then goes on at a gateway
-/// that serves the scheme, until ``Client`` takes its place.
+/// that serves the scheme, until ``CountersignClient`` takes its place.
 ///
 /// ```swift
 /// let client = try LegacyClient(
@@ -19,14 +19,14 @@ import CountersignVault
 ///
 /// Nothing that such a server answers is signed. Only TLS speaks for it, and where no certificate is pinned, whoever any authority of the
 /// machine's vouches for can end a session, stop the app by asking for an update, or have a request sent a second time by saying that its
-/// token ran out. ``Client`` believes none of that without a signature.
+/// token ran out. ``CountersignClient`` believes none of that without a signature.
 public final class LegacyClient: Sendable {
     let base: BaseURL
     let options: LegacyOptions
     let account: LegacyAccount
     let calls: LegacyCalls
     let vault: LegacyVault
-    private let shown: Broadcast<ClientState>
+    private let shown: Broadcast<CountersignState>
 
     /// Opens nothing, and sends nothing: the vault is read at the first call.
     /// - Parameters:
@@ -39,7 +39,7 @@ public final class LegacyClient: Sendable {
     public init(
         scheme: LegacyScheme, baseURL: String, login: LegacyLogin? = nil, vault: VaultPlace, trust: Trust,
         options: LegacyOptions = LegacyOptions()
-    ) throws(ClientError) {
+    ) throws(CountersignError) {
         let parts = try LegacyComposition(scheme, baseURL, login, vault, trust, options)
         (base, account, self.vault, shown) = (parts.base, parts.account, parts.vault, parts.states)
         self.options = options
@@ -59,8 +59,8 @@ public final class LegacyClient: Sendable {
     deinit { shown.finish() }
 
     /// What to show now.
-    public var state: ClientState { shown.latest ?? .unavailable }
+    public var state: CountersignState { shown.latest ?? .unavailable }
 
     /// What to show, from now on: the current state first, then each change. For any number of listeners. Ends when the client does.
-    public var states: AsyncStream<ClientState> { shown.stream() }
+    public var states: AsyncStream<CountersignState> { shown.stream() }
 }

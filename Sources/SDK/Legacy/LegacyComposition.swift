@@ -11,12 +11,12 @@ struct LegacyComposition {
     let options: LegacyOptions
     let account: LegacyAccount
     let vault: LegacyVault
-    let states: Broadcast<ClientState>
+    let states: Broadcast<CountersignState>
 
     init(
         _ scheme: LegacyScheme, _ baseURL: String, _ login: LegacyLogin?, _ place: VaultPlace, _ trust: Trust,
         _ options: LegacyOptions
-    ) throws(ClientError) {
+    ) throws(CountersignError) {
         let base = try BaseURL(baseURL, options.encryption)
         let carrier = try LegacyComposition.carrier(options.carriage, trust)
         let server = try LegacyComposition.server(scheme, base, login, trust, options)
@@ -34,21 +34,21 @@ struct LegacyComposition {
             vault = LegacyVault(remembering, item)
             store = LegacyStore(remembering.vault, item)
         } catch {
-            throw ClientError(error)
+            throw CountersignError(error)
         }
-        let states = Broadcast<ClientState>(.latest, latest: .unavailable)
+        let states = Broadcast<CountersignState>(.latest, latest: .unavailable)
         account = LegacyAccount(
             exchange, store,
             remembering: options.remembers == .sessionAndWhatSignsInLikeThePassword ? .whatSignsIn : .nothing
         ) { standing in
-            states.tell(ClientState(standing))
+            states.tell(CountersignState(standing))
         }
         (self.base, self.options, self.states) = (base, options, states)
     }
 
     private static func server(
         _ scheme: LegacyScheme, _ base: BaseURL, _ login: LegacyLogin?, _ trust: Trust, _ options: LegacyOptions
-    ) throws(ClientError) -> LegacyServer {
+    ) throws(CountersignError) -> LegacyServer {
         let isTLS = base.origin.security == .tls
         var server = LegacyServer(
             host: base.origin.authority, transport: isTLS ? .tls : .plain, signing: scheme.signing,
@@ -76,8 +76,8 @@ struct LegacyComposition {
     }
 
     private static func carrier(
-        _ carriage: ClientOptions.Carriage, _ trust: Trust
-    ) throws(ClientError) -> any Carrier {
+        _ carriage: CountersignOptions.Carriage, _ trust: Trust
+    ) throws(CountersignError) -> any Carrier {
         switch carriage {
         case .custom(let carrier):
             carrier.replaceTrust(by: trust)
@@ -86,7 +86,7 @@ struct LegacyComposition {
             do throws(TransportError) {
                 return try PlatformTransport(trust: trust, options: options)
             } catch {
-                throw ClientError(error)
+                throw CountersignError(error)
             }
         }
     }

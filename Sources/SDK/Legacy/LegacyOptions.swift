@@ -38,7 +38,7 @@ public struct LegacyOptions: Sendable {
         case onlyToThePinnedCertificate
         /// Also where only one of the system's many authorities says who is there.
         case toAnyCertificateThatVerifies
-        /// Also without TLS: whoever is on the way has them. With ``ClientOptions/Encryption`` named to match.
+        /// Also without TLS: whoever is on the way has them. With ``CountersignOptions/Encryption`` named to match.
         case inTheClearToWhoeverListens
     }
 
@@ -53,9 +53,9 @@ public struct LegacyOptions: Sendable {
     /// Where passwords may go.
     public var bearerSecrets = BearerSecrets.onlyToThePinnedCertificate
     /// TLS, or for a server that has none, none.
-    public var encryption = ClientOptions.Encryption.required
+    public var encryption = CountersignOptions.Encryption.required
     /// Time-outs, the number of requests at once, proxies; or a transport of one's own.
-    public var carriage = ClientOptions.Carriage.standard(TransportOptions())
+    public var carriage = CountersignOptions.Carriage.standard(TransportOptions())
     /// Where time comes from. Nobody corrects it: a legacy server's own time is a stranger's word.
     public var clock = DeviceClock.system
     /// How values are read from JSON.

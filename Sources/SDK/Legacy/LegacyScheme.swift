@@ -24,7 +24,7 @@ public struct LegacyScheme: Sendable {
     ///   - key: where the private key stands before the MD5 is made; the server's team knows.
     public static func formMD5(
         appID: String, privateKey: String, platform: String, version: String, zone: Int = 0, key: FormMD5Key = .pair
-    ) throws(ClientError) -> LegacyScheme {
+    ) throws(CountersignError) -> LegacyScheme {
         var credentials = try credentials("form-md5: app id", appID, privateKey)
         guard !platform.isEmpty, !version.isEmpty else {
             throw .misuse("form-md5: expected a platform and a version")
@@ -46,17 +46,17 @@ public struct LegacyScheme: Sendable {
     }
 
     /// HMAC-SHA256 over the parameters of query or form, with a timestamp that is signed: L2. Any other body goes with its MD5.
-    public static func authV1(key: String, secret: String) throws(ClientError) -> LegacyScheme {
+    public static func authV1(key: String, secret: String) throws(CountersignError) -> LegacyScheme {
         try hmac(AuthV1(), "auth-v1: key", key, secret)
     }
 
     /// The same with `auth_version=2`, whose timestamp nothing signs: L3.
-    public static func authV2(clientID: String, secret: String) throws(ClientError) -> LegacyScheme {
+    public static func authV2(clientID: String, secret: String) throws(CountersignError) -> LegacyScheme {
         try hmac(AuthV2(), "auth-v2: client id", clientID, secret)
     }
 
     /// HMAC-SHA256 in fields of its own, over the members of a JSON body: L4. Signs no other bodies.
-    public static func authV4(clientID: String, secret: String) throws(ClientError) -> LegacyScheme {
+    public static func authV4(clientID: String, secret: String) throws(CountersignError) -> LegacyScheme {
         try hmac(AuthV4(), "auth-v4: client id", clientID, secret)
     }
 
@@ -70,13 +70,13 @@ public struct LegacyScheme: Sendable {
 
     private static func hmac(
         _ scheme: some Scheme, _ what: String, _ id: String, _ secret: String
-    ) throws(ClientError) -> LegacyScheme {
+    ) throws(CountersignError) -> LegacyScheme {
         LegacyScheme(signing: .scheme(scheme, try credentials(what, id, secret)), tokens: .authorizationField)
     }
 
     private static func credentials(
         _ what: String, _ id: String, _ secret: String
-    ) throws(ClientError) -> Credentials {
+    ) throws(CountersignError) -> Credentials {
         guard let keyID = KeyID(id) else { throw .misuse("\(what): expected 1 to 64 visible ASCII characters") }
         guard !secret.isEmpty else { throw .misuse("\(what): expected a secret") }
         return Credentials(keyID: keyID, key: SigningKey(Secret(copying: Array(secret.utf8).span)))

@@ -2,7 +2,7 @@ import CountersignClient
 import CountersignTransport
 import CountersignVault
 
-extension ClientError {
+extension CountersignError {
     /// A legacy client's problem, in an app's terms.
     init(_ problem: LegacyProblem) {
         self =
@@ -14,23 +14,23 @@ extension ClientError {
             case .updateRequired(let notice): .updateRequired(url: notice.updateURL)
             case .refused(let notice): .refused(Refusal(notice))
             // What became of the request stands in the problem itself.
-            case .transport(let problem): ClientError(ClientProblem.unreachable(problem))
+            case .transport(let problem): CountersignError(ClientProblem.unreachable(problem))
             case .notUnderstood(let detail): .notUnderstood(detail)
             case .notSignable(let detail): .misuse(detail)
             case .certificateNotPinned: .certificateNotPinned
             case .notOverTLS:
                 .misuse(
                     "passwords and tokens are sent over TLS only, unless LegacyOptions.bearerSecrets says otherwise")
-            case .vault(let problem): ClientError(problem)
+            case .vault(let problem): CountersignError(problem)
             }
     }
 }
 
-extension ClientState {
+extension CountersignState {
     init(_ standing: LegacyStanding) {
         self =
             switch standing {
-            case .active(let account, let userID): .active(Account(name: account, session: "\(userID)"))
+            case .active(let account, let userID): .active(CountersignAccount(name: account, session: "\(userID)"))
             case .updateRequired(let url): .updateRequired(url: url)
             case .signedOut(.nobodyWas): .signedOut(.nobody)
             case .signedOut(.byUser): .signedOut(.ended(SessionEnd(.signedOut)))

@@ -28,7 +28,7 @@ final class LegacyVault: Sendable {
     func forgetKept() async throws(VaultProblem) {
         let (vault, item) = (vault, item)
         try await line.run {
-            Result { () throws(VaultProblem) in try vault.forgetKept(item) }
+            Result { () throws(VaultProblem) in try vault.forgetKept([item]) }
         }
     }
 }

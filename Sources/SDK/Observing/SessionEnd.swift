@@ -1,4 +1,5 @@
-/// How a session ended, by the authority's own signed word.
+/// How a session ended, by the authority's own signed word; ``How-swift.enum/deviceKeyLost`` alone is this
+/// device's.
 public struct SessionEnd: Sendable, Hashable {
     /// What ended it.
     public enum How: Sendable, Hashable {
@@ -19,6 +20,10 @@ public struct SessionEnd: Sendable, Hashable {
         case disabled
         /// The server was restored from a backup.
         case restored
+        /// This device's hardware does not have its keys any more: a TPM that was cleared, a vault that was
+        /// copied from another device. The session has ended here, and needs a login; at the server it is
+        /// listed until it is ended or not used for too long.
+        case deviceKeyLost
         /// In the server's word, or without one.
         case other(String)
     }

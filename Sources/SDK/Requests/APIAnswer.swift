@@ -14,7 +14,7 @@ public struct APIAnswer: Sendable {
     }
 
     /// One that is whole: for interceptors that answer themselves.
-    public init(status: Int, fields: [HTTPField] = [], body: [UInt8] = []) {
+    public init(status: Int, fields: [HeaderField] = [], body: [UInt8] = []) {
         self.init(
             APIResponse(status: status, fields: fields, length: .bytes(Int64(body.count))), APIBytes(whole: body))
     }
@@ -25,7 +25,7 @@ public struct APIBytes: AsyncSequence, Sendable {
     /// A piece, which is not empty.
     public typealias Element = [UInt8]
     /// A body that does not come whole ends in one.
-    public typealias Failure = ClientError
+    public typealias Failure = CountersignError
 
     enum Source: Sendable {
         case whole([UInt8])
@@ -65,10 +65,10 @@ public struct APIBytes: AsyncSequence, Sendable {
         }
 
         /// The next piece; nil at the end of a body that came whole.
-        public mutating func next() async throws(ClientError) -> [UInt8]? { try await next(isolation: #isolation) }
+        public mutating func next() async throws(CountersignError) -> [UInt8]? { try await next(isolation: #isolation) }
 
         /// The same on the caller's actor.
-        public mutating func next(isolation actor: isolated (any Actor)?) async throws(ClientError) -> [UInt8]? {
+        public mutating func next(isolation actor: isolated (any Actor)?) async throws(CountersignError) -> [UInt8]? {
             guard rest.isEmpty else {
                 defer { rest = [] }
                 return rest
@@ -77,13 +77,13 @@ public struct APIBytes: AsyncSequence, Sendable {
             do throws(TransportError) {
                 return try await pieces?.next(isolation: actor)
             } catch {
-                throw ClientError(error)
+                throw CountersignError(error)
             }
         }
     }
 
     /// All of it, where it has no more than `limit` bytes.
-    public func collect(upTo limit: Int) async throws(ClientError) -> [UInt8] {
+    public func collect(upTo limit: Int) async throws(CountersignError) -> [UInt8] {
         var bytes: [UInt8] = []
         var pieces = makeAsyncIterator()
         while let piece = try await pieces.next() {

@@ -9,15 +9,15 @@ import CountersignTransport
 extension APIRequest {
     /// A request that carries `value` as JSON, and asks for JSON.
     public static func json(
-        _ method: HTTPMethod, _ path: String, _ value: some Encodable, coding: JSONCoding = .standard
-    ) throws(ClientError) -> APIRequest {
+        _ method: APIMethod, _ path: String, _ value: some Encodable, coding: JSONCoding = .standard
+    ) throws(CountersignError) -> APIRequest {
         let data: Data
         do {
             data = try coding.encoder.encode(value)
         } catch {
             throw .encoding("\(error)")
         }
-        let fields = [HTTPField("Content-Type", "application/json"), HTTPField("Accept", "application/json")]
+        let fields = [HeaderField("Content-Type", "application/json"), HeaderField("Accept", "application/json")]
         return APIRequest(method, path, fields: fields, body: .bytes(Array(data)))
     }
 }

@@ -18,12 +18,12 @@ public struct APIRequest: Sendable {
     }
 
     /// What is to be done.
-    public var method: HTTPMethod
+    public var method: APIMethod
     /// A path with its query, which begins with `/` and is taken below the client's base URL; or a whole URL that lies there.
     /// Percent-encoded: it is signed and sent in these very bytes.
     public var path: String
     /// All but those that the client makes itself. Each is signed.
-    public var fields: [HTTPField]
+    public var fields: [HeaderField]
     /// What it carries.
     public var body: Body
     /// In whose name.
@@ -34,7 +34,7 @@ public struct APIRequest: Sendable {
     public var idempotencyKey: String?
 
     /// `path` as above.
-    public init(_ method: HTTPMethod, _ path: String, fields: [HTTPField] = [], body: Body = .none) {
+    public init(_ method: APIMethod, _ path: String, fields: [HeaderField] = [], body: Body = .none) {
         self.method = method
         self.path = path
         self.fields = fields
@@ -45,21 +45,21 @@ public struct APIRequest: Sendable {
     public init(_ path: String) { self.init(.get, path) }
 
     /// `url` lies below the client's base URL.
-    public init(_ method: HTTPMethod, _ url: URL, fields: [HTTPField] = [], body: Body = .none) {
+    public init(_ method: APIMethod, _ url: URL, fields: [HeaderField] = [], body: Body = .none) {
         self.init(method, url.absoluteString, fields: fields, body: body)
     }
 
     /// Replaces every field of that name, compared without case.
     public mutating func set(_ name: String, _ value: String) {
         fields.removeAll { $0.name.lowercased() == name.lowercased() }
-        fields.append(HTTPField(name, value))
+        fields.append(HeaderField(name, value))
     }
 
     /// The first field of that name, compared without case, where its value is UTF-8.
     public func value(of name: String) -> String? { fields.text(of: name) }
 }
 
-extension [HTTPField] {
+extension [HeaderField] {
     func text(of name: String) -> String? {
         first { $0.name.lowercased() == name.lowercased() }.flatMap { String(utf8: $0.value) }
     }

@@ -15,7 +15,7 @@ public struct APIResponse: Sendable, Hashable {
     /// 200 to 599.
     public let status: Int
     /// As they came, in their order.
-    public let fields: [HTTPField]
+    public let fields: [HeaderField]
     /// What is known of its body's length, in bytes: told beforehand, or counted.
     public let length: TransferProgress.Total
     /// Whose word it is.
@@ -23,7 +23,7 @@ public struct APIResponse: Sendable, Hashable {
 
     /// From its parts: for interceptors that answer themselves, and for tests.
     public init(
-        status: Int, fields: [HTTPField] = [], length: TransferProgress.Total = .unknown, signer: Signer = .nobody
+        status: Int, fields: [HeaderField] = [], length: TransferProgress.Total = .unknown, signer: Signer = .nobody
     ) {
         self.status = status
         self.fields = fields
@@ -35,7 +35,7 @@ public struct APIResponse: Sendable, Hashable {
     public var isGenuine: Bool { signer != .nobody }
 
     /// Whether it was a success: 200 to 299. A status of 400 and above is the backend's own; what the authority refuses is
-    /// thrown as a ``ClientError``.
+    /// thrown as a ``CountersignError``.
     public var isSuccess: Bool { (200...299).contains(status) }
 
     /// The first field of that name, compared without case, where its value is UTF-8.

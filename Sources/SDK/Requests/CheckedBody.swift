@@ -16,7 +16,7 @@ final class CheckedBody: @unchecked Sendable {
         digest = BodyDigest(expectation)
     }
 
-    func next() async throws(ClientError) -> [UInt8]? {
+    func next() async throws(CountersignError) -> [UInt8]? {
         while digest != nil {
             guard let piece = try await pieces.next() else {
                 try finish()
@@ -31,7 +31,7 @@ final class CheckedBody: @unchecked Sendable {
         return held
     }
 
-    private func finish() throws(ClientError) {
+    private func finish() throws(CountersignError) {
         guard let digest = digest.take() else { return }
         do {
             try digest.finish()

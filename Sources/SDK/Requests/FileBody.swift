@@ -16,14 +16,17 @@ struct FileBody: AsyncSequence, Sendable {
     private static let piece = 65_536
 
     /// As a body that can be sent again. Throws where it cannot be read.
-    func body() throws(ClientError) -> ReplayableBody {
+    func body() throws(CountersignError) -> ReplayableBody { ReplayableBody(.bytes(try size())) { self } }
+
+    /// In bytes. Throws where it cannot be read.
+    func size() throws(CountersignError) -> Int {
         let file = open(path, O_RDONLY | O_CLOEXEC)
         defer { if file >= 0 { close(file) } }
         var status = stat()
         guard file >= 0, fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
             throw .misuse("file `\(path)`: cannot be read, or is no file")
         }
-        return ReplayableBody(.bytes(Int(status.st_size))) { self }
+        return Int(status.st_size)
     }
 
     func makeAsyncIterator() -> Iterator { Iterator(path) }

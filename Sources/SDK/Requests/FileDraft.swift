@@ -13,7 +13,7 @@ final class FileDraft {
     private let draft: String
     private var file: Int32
 
-    init(_ path: String) throws(ClientError) {
+    init(_ path: String) throws(CountersignError) {
         self.path = path
         draft = "\(path).\(Hex.encode(SystemRandom().bytes(8).span))"
         file = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
@@ -26,7 +26,7 @@ final class FileDraft {
         unlink(draft)
     }
 
-    func append(_ piece: [UInt8]) throws(ClientError) {
+    func append(_ piece: [UInt8]) throws(CountersignError) {
         var rest = piece[...]
         while !rest.isEmpty {
             let count = rest.withUnsafeBytes { write(file, $0.baseAddress, $0.count) }
@@ -37,13 +37,13 @@ final class FileDraft {
     }
 
     /// Durable, and in its place.
-    func finish() throws(ClientError) {
+    func finish() throws(CountersignError) {
         guard fsync(file) == 0, rename(draft, path) == 0 else { throw problem("cannot be put in its place") }
         close(file)
         file = -1
     }
 
-    private func problem(_ what: String) -> ClientError {
+    private func problem(_ what: String) -> CountersignError {
         .machine("file `\(path)`: \(what): \(String(cString: strerror(errno)))")
     }
 }

@@ -19,13 +19,13 @@ final class CallOwner: Sendable {
 
 extension ClientCore {
     /// Settles whose a call is, where somebody is known to be signed in.
-    func settle(_ owner: CallOwner, for caller: APIRequest.Caller) async throws(ClientError) {
+    func settle(_ owner: CallOwner, for caller: APIRequest.Caller) async throws(CountersignError) {
         guard caller == .account, owner.account == nil else { return }
         try await open()
         do throws(ClientProblem) {
             owner.settle(try keeper.state().login?.account)
         } catch {
-            throw ClientError(error)
+            throw CountersignError(error)
         }
     }
 }

@@ -17,11 +17,11 @@ final class CallTransport: Transport {
     struct Trace: Sendable {
         var copies = 0
         /// Why another one follows, if one does.
-        var before: ClientEvent.Retry?
+        var before: CountersignEvent.Retry?
     }
 
     private struct State {
-        var fields: [HTTPField] = []
+        var fields: [HeaderField] = []
         var rest: APIBytes?
     }
 
@@ -30,16 +30,17 @@ final class CallTransport: Transport {
 
     private let carrier: any Carrier
     private let origin: Origin
-    private let call: ClientEvent.Call
+    private let call: CountersignEvent.Call
     private let body: RequestBody
     private let reading: Reading
-    private let events: Broadcast<ClientEvent>
+    private let events: Broadcast<CountersignEvent>
     private let progress: @Sendable (TransferProgress) -> Void
     private let trace: Locked<Trace>
     private let state = Locked(State())
 
     init(
-        _ core: ClientCore, _ call: ClientEvent.Call, _ trace: Locked<Trace>, _ body: RequestBody, _ reading: Reading,
+        _ core: ClientCore, _ call: CountersignEvent.Call, _ trace: Locked<Trace>, _ body: RequestBody,
+        _ reading: Reading,
         _ progress: @escaping @Sendable (TransferProgress) -> Void
     ) {
         (carrier, origin, events) = (core.carrier, core.base.origin, core.events)
@@ -47,7 +48,7 @@ final class CallTransport: Transport {
     }
 
     /// The last answer's fields as they came, and what is still to come of its body; nil where that was whole.
-    func takeAnswer() -> (fields: [HTTPField], rest: APIBytes?) {
+    func takeAnswer() -> (fields: [HeaderField], rest: APIBytes?) {
         state.with { state in
             defer { state.rest = nil }
             return (state.fields, state.rest)

@@ -24,26 +24,27 @@ extension ClientCore {
     }
 
     /// One wish of the app's: through the interceptors to the server, as often as it takes, and back.
-    func send(_ request: APIRequest, _ manner: Manner) async throws(ClientError) -> APIAnswer {
+    func send(_ request: APIRequest, _ manner: Manner) async throws(CountersignError) -> APIAnswer {
         let request = named(request)
         let call = beginCall(request.method, request.path)
         let start = options.clock.monotonic()
         let trace = Locked(CallTransport.Trace())
         events.tell(.began(call))
-        do throws(ClientError) {
+        do throws(CountersignError) {
             // While the vault is closed nobody is known; an interceptor may answer all the same.
             try? await settle(manner.owner, for: request.caller)
-            let server: @Sendable (APIRequest) async throws(ClientError) -> APIAnswer = { request throws(ClientError) in
-                try await self.ask(request, call, trace, manner)
+            let server: @Sendable (APIRequest) async throws(CountersignError) -> APIAnswer = {
+                request throws(CountersignError) in
+                try await self.askWithRetries(request, call, trace, manner)
             }
-            let answer = try await Next(options.interceptors[...], server)(request)
+            let answer = try await InterceptorChain(options.interceptors[...], server)(request)
             let (response, after) = (answer.response, options.clock.elapsed(since: start))
             events.tell(.answered(call, status: response.status, signer: response.signer, after: after))
             return answer
         } catch {
             // Whatever a task that was cancelled stumbled over, it is the cancelling that ended it.
-            let error = Task.isCancelled ? ClientError.cancelled : error
-            events.tell(.failed(call, ClientEvent.Failure(error), after: options.clock.elapsed(since: start)))
+            let error = Task.isCancelled ? CountersignError.cancelled : error
+            events.tell(.failed(call, CountersignEvent.Failure(error), after: options.clock.elapsed(since: start)))
             throw error
         }
     }
@@ -58,9 +59,9 @@ extension ClientCore {
         return request
     }
 
-    private func ask(
-        _ request: APIRequest, _ call: ClientEvent.Call, _ trace: Locked<CallTransport.Trace>, _ manner: Manner
-    ) async throws(ClientError) -> APIAnswer {
+    func ask(
+        _ request: APIRequest, _ call: CountersignEvent.Call, _ trace: Locked<CallTransport.Trace>, _ manner: Manner
+    ) async throws(CountersignError) -> APIAnswer {
         try await open()
         try await admit(request.caller, manner.owner, manner.occasion)
         try await settle(manner.owner, for: request.caller)
@@ -80,19 +81,20 @@ extension ClientCore {
             case .app: answered = try await ReleaseCalls(installation, way).send(draft, body: body.use)
             }
         } catch {
-            throw note(ClientError(error))
+            throw note(CountersignError(error))
         }
         noteClock()
-        return try answer(answered, transport, manner.refusals)
+        return try answer(answered, draft.target, transport, manner.refusals)
     }
 
     /// The request as the state machine takes it, to be signed.
-    func draft(_ request: APIRequest, _ body: PreparedBody) throws(ClientError) -> Draft {
+    func draft(_ request: APIRequest, _ body: PreparedBody) throws(CountersignError) -> Draft {
         var draft = Draft(
             method: request.method.description, target: Array(try base.target(request.path).utf8),
             authority: base.origin.authority, transport: base.origin.security == .tls ? .tls : .plain)
         draft.fields = request.fields.map(Draft.Field.init)
         if request.value(of: "user-agent") == nil { draft.fields.append(Draft.Field("User-Agent", options.userAgent)) }
+        if request.value(of: "cookie") == nil, let value = cookieField(for: draft) { draft.set("Cookie", value) }
         if let key = request.idempotencyKey { draft.set("Idempotency-Key", key) }
         if case .bytes(let bytes) = body.body { draft.body = bytes }
         if let digest = body.digest { draft.streamed = Draft.StreamedBody(length: body.length, digest: digest) }
@@ -101,15 +103,21 @@ extension ClientCore {
 
     /// What the authority refuses is thrown; what a backend says is an answer, whatever its status.
     private func answer(
-        _ answered: SignedCalls.Answered, _ transport: CallTransport, _ refusals: Manner.Refusals
-    ) throws(ClientError) -> APIAnswer {
+        _ answered: SignedCalls.Answered, _ target: [UInt8], _ transport: CallTransport, _ refusals: Manner.Refusals
+    ) throws(CountersignError) -> APIAnswer {
         if let notice = answered.notice, notice.isGenuine {
-            let error = note(ClientError(notice))
+            let error = note(CountersignError(notice))
             if refusals == .thrown { throw error }
+        }
+        if release.authorityKey == nil, refusals == .thrown, let notice = answered.notice, !notice.isGenuine,
+            case .unknownKey? = answered.doubt
+        {
+            throw .authorityKeyMissing(CountersignError.Refusal(notice))
         }
         let message = answered.response.message
         var (fields, rest) = transport.takeAnswer()
         hints.note(fields)
+        takeCookies(fields, target)
         if let check = answered.toBeChecked { rest = rest?.checked(check.expectation) }
         let length: TransferProgress.Total = rest == nil ? .bytes(Int64(message.body.count)) : .told(by: fields)
         let response = APIResponse(
@@ -119,7 +127,7 @@ extension ClientCore {
     }
 
     /// The authority's word about the version is for all requests.
-    func note(_ error: ClientError) -> ClientError {
+    func note(_ error: CountersignError) -> CountersignError {
         if case .updateRequired(let url) = error { standings.requireUpdate(url) }
         return error
     }
@@ -137,7 +145,7 @@ extension APIResponse.Signer {
 
 extension TransferProgress.Total {
     /// By `Content-Length`, where there is one.
-    fileprivate static func told(by fields: [HTTPField]) -> TransferProgress.Total {
+    fileprivate static func told(by fields: [HeaderField]) -> TransferProgress.Total {
         fields.text(of: "content-length").flatMap(Int64.init).map { .bytes($0) } ?? .unknown
     }
 }

@@ -5,18 +5,18 @@ import CountersignWire
 extension OutgoingRequest {
     /// A draft as a carrier sends it: in the very bytes that were signed. `body` stands for what a draft only has the digest of.
     init(_ draft: Draft, to origin: Origin, body: RequestBody) {
-        self.init(draft.method, origin, "/", fields: draft.fields.map(HTTPField.init), body: body)
+        self.init(draft.method, origin, "/", fields: draft.fields.map(HeaderField.init), body: body)
         target = draft.target
         authority = draft.authority
     }
 }
 
-extension HTTPField {
+extension HeaderField {
     init(_ field: Draft.Field) { self.init(field.name, bytes: field.value) }
 }
 
 extension Draft.Field {
-    init(_ field: HTTPField) {
+    init(_ field: HeaderField) {
         self.init(field.name, "")
         value = field.value
     }

@@ -7,7 +7,7 @@ import CountersignWire
 struct OwnTransport: Transport {
     let carrier: any Carrier
     let origin: Origin
-    let events: Broadcast<ClientEvent>
+    let events: Broadcast<CountersignEvent>
     /// The target of refreshes.
     let refresh: [UInt8]
 
@@ -24,7 +24,7 @@ struct OwnTransport: Transport {
         let body: RequestBody = draft.body.isEmpty ? .none : .bytes(draft.body)
         let request = OutgoingRequest(draft, to: origin, body: body)
         let result = await OwnTransport.exchange(request, carrier, upTo: OwnTransport.most)
-        if isRefresh { events.tell(.refreshed(ClientEvent.Refreshed(result))) }
+        if isRefresh { events.tell(.refreshed(CountersignEvent.Refreshed(result))) }
         switch result {
         case .success(let response): return response
         case .failure(let error): throw TransportProblem(error)
@@ -71,7 +71,7 @@ struct OwnTransport: Transport {
     }
 }
 
-extension ClientEvent.Refreshed {
+extension CountersignEvent.Refreshed {
     fileprivate init(_ result: Result<Response, TransportError>) {
         self =
             switch result {

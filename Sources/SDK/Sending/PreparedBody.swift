@@ -10,7 +10,7 @@ struct PreparedBody: Sendable {
     /// In bytes.
     let length: Int
 
-    init(_ body: APIRequest.Body) async throws(ClientError) {
+    init(_ body: APIRequest.Body) async throws(CountersignError) {
         switch body {
         case .none: self.init(.none, nil, 0)
         case .bytes(let bytes): self.init(bytes.isEmpty ? .none : .bytes(bytes), nil, bytes.count)
@@ -32,7 +32,7 @@ struct PreparedBody: Sendable {
     }
 
     /// Read once, for its digest and length.
-    private init(_ stream: ReplayableBody) async throws(ClientError) {
+    private init(_ stream: ReplayableBody) async throws(CountersignError) {
         let reader = DigestReader()
         do {
             try await stream.write { piece in

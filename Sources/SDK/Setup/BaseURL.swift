@@ -8,7 +8,7 @@ struct BaseURL: Sendable {
     /// Empty, or begins with `/` and does not end with one.
     let prefix: String
 
-    init(_ text: String, _ encryption: ClientOptions.Encryption) throws(ClientError) {
+    init(_ text: String, _ encryption: CountersignOptions.Encryption) throws(CountersignError) {
         let (origin, path) = try BaseURL.split(text)
         guard origin.security == .tls || encryption == .noneSoThatAnybodyReadsAndChangesEverything else {
             throw .misuse("base URL `\(text)`: expected https://; in the clear, passwords and answers are everybody's")
@@ -22,7 +22,7 @@ struct BaseURL: Sendable {
     }
 
     /// What a request's path means here: the target that is signed and sent.
-    func target(_ path: String) throws(ClientError) -> String {
+    func target(_ path: String) throws(CountersignError) -> String {
         guard !path.hasPrefix("https://"), !path.hasPrefix("http://") else { return try target(url: path) }
         guard path.hasPrefix("/") else {
             throw .misuse("path `\(BaseURL.bare(path))`: expected one that begins with `/`, or a whole URL")
@@ -33,7 +33,7 @@ struct BaseURL: Sendable {
     }
 
     /// Nothing is signed for another server: what it got it could send to ours.
-    private func target(url: String) throws(ClientError) -> String {
+    private func target(url: String) throws(CountersignError) -> String {
         let (origin, path) = try BaseURL.split(url)
         let target = path.isEmpty || path.hasPrefix("?") ? "/\(path)" : path
         try BaseURL.check(target)
@@ -44,7 +44,7 @@ struct BaseURL: Sendable {
         return target
     }
 
-    private static func split(_ url: String) throws(ClientError) -> (Origin, path: String) {
+    private static func split(_ url: String) throws(CountersignError) -> (Origin, path: String) {
         let security: Origin.Security
         let rest: Substring
         if url.hasPrefix("https://") {
@@ -63,17 +63,17 @@ struct BaseURL: Sendable {
     }
 
     /// Nil for each that is none; port 0 where none is named.
-    private static func authority(_ text: Substring) -> (Host?, UInt16?) {
+    private static func authority(_ text: Substring) -> (Trust.Host?, UInt16?) {
         guard let colon = text.lastIndex(of: ":"), !text[colon...].contains("]") else {
-            return (try? Host(String(text)), 0)
+            return (try? Trust.Host(String(text)), 0)
         }
         let digits = text[text.index(after: colon)...]
         let port = digits.utf8.allSatisfy(ASCII.isDigit) ? UInt16(digits) : nil
-        return (try? Host(String(text[..<colon])), port == 0 ? nil : port)
+        return (try? Trust.Host(String(text[..<colon])), port == 0 ? nil : port)
     }
 
     /// Nobody resolves what is signed: dots in it would mean another path to whoever forwards it.
-    private static func check(_ target: String) throws(ClientError) {
+    private static func check(_ target: String) throws(CountersignError) {
         guard target.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
             throw .misuse("path `\(bare(target))`: expected visible ASCII; encode the rest as %XX")
         }

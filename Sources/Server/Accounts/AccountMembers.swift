@@ -21,7 +21,12 @@ extension Members {
         let (kind, name) = try device.deviceLabel()
         return Device(
             signingKey: try device.point("signing_key"), agreementKey: try device.point("agreement_key"), kind: kind,
-            name: name)
+            name: name, keyStorage: try device.keyStorage())
+    }
+
+    /// Nil where the client does not say, and for a word of a later protocol: then neither end binds it.
+    private func keyStorage() throws(Refusal) -> KeyStorage? {
+        try text(ifAny: "key_storage").flatMap(KeyStorage.init(rawValue:))
     }
 
     /// What a device is called, without its keys.

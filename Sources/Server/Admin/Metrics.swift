@@ -70,6 +70,7 @@ struct Metrics: Sendable {
             switch subject.outcome {
             case .accepted: ("current", "accepted")
             case .acceptedUnderNextKey: ("next", "accepted")
+            case .acceptedByTicket: ("ticket", "accepted")
             case .open: ("", "open")
             case .observed(let code): ("", "would-refuse-\(code.rawValue)")
             case .refused(let code): ("", code.rawValue)

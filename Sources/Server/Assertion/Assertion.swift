@@ -25,7 +25,7 @@ enum Assertion {
         claims.add("release", release.id.description)
         claims.add("platform", release.platform)
         claims.add("version", release.version)
-        claims.add("scheme", release.scheme.rawValue)
+        claims.add("scheme", caller.schemeName)
         if let session = caller.session {
             claims.add("sub", session.account.subject)
             claims.add("sid", session.id.description)

@@ -33,6 +33,11 @@ extension Gateway {
         guard case .elsewhere = routes.find(original) else {
             throw Refusal(.forbidden, "decide: the authority's own routes must be sent to it")
         }
+        if original.names.contains(.countersignTicket) {
+            throw Refusal(
+                .decideNeedsBody,
+                "an upload ticket is bound to a body, which decide does not see: send it through the gateway itself")
+        }
         if let legacy = routes.legacy, try legacy.mayBeCalled(by: original, keeping: &legacyScreen) {
             throw Gateway.needsBody
         }

@@ -49,9 +49,10 @@ final class MeterCells: @unchecked Sendable {
         switch outcome {
         case .accepted: 0
         case .acceptedUnderNextKey: 1
-        case .open: 2
-        case .refused(let code): 3 + (codes[code] ?? 0)
-        case .observed(let code): 3 + codes.count + (codes[code] ?? 0)
+        case .acceptedByTicket: 2
+        case .open: 3
+        case .refused(let code): 4 + (codes[code] ?? 0)
+        case .observed(let code): 4 + codes.count + (codes[code] ?? 0)
         }
     }
 

@@ -25,6 +25,9 @@ final class Tally: @unchecked Sendable {
         cells(of: release).count(edition == .next ? .acceptedUnderNextKey : .accepted)
     }
 
+    /// Of an upload that came with a ticket.
+    func acceptTicket(of release: ReleaseKey) { cells(of: release).count(.acceptedByTicket) }
+
     /// `named` is what the request says it comes from, which a refused one has not proved.
     func refuse(_ code: Refusal.Code, named: ReleaseKey?) {
         let cells = named.map { self.cells(of: $0) } ?? unknown

@@ -13,7 +13,7 @@ final class Once: Sendable {
     /// Bytes of an answer's body, beyond which it is not kept.
     let mostKept: Int
     private let deployment: Deployment
-    private let writer: any StoreWriter
+    let writer: any StoreWriter
     private let bounds: IdempotencyBounds
     private let running = RunningRequests()
     private let handOver: HandOver
@@ -121,7 +121,10 @@ final class Once: Sendable {
 
     /// Forgets the keys that are older than a day, in bites, between which others write. For a timer; `now` is in whole Unix
     /// seconds.
-    func forget(at now: Int64) { Once.forget(before: now - Once.keptSeconds, writer) }
+    func forget(at now: Int64) {
+        Once.forget(before: now - Once.keptSeconds, writer)
+        Once.forgetUploadTickets(expiredBefore: now, writer)
+    }
 
     private static func forget(before time: Int64, _ writer: any StoreWriter) {
         writer.writeLater { (store) throws(Fault) in

@@ -2,6 +2,7 @@ import CountersignAuthority
 import CountersignGate
 import CountersignHandshake
 import CountersignSchemes
+import CountersignSeal
 import CountersignWire
 
 /// `POST login/start` and `/finish`. Source: docs/protocol.md, "Login".
@@ -38,9 +39,12 @@ struct LoginRoutes: Sendable {
                 try services.login.start(start, from: caller, receipt, at: call.now)
             }
         }
-        return RouteAnswer([
-            "login_id": encoded(answer.loginID), "ke2": encoded(answer.ke2), "app": .string(release.app),
-        ])
+        var members: [(name: String, value: JSONValue)] = [
+            ("login_id", encoded(answer.loginID)), ("ke2", encoded(answer.ke2)), ("app", .string(release.app)),
+        ]
+        // Tells the client that its finish is to bind it.
+        if let storage = binding.device.keyStorage { members.append(("key_storage", .string(storage.rawValue))) }
+        return RouteAnswer(.object(members))
     }
 
     private func finish(_ call: RouteCall) async throws(Refusal) -> RouteAnswer {

@@ -2,6 +2,7 @@ import CountersignAuthority
 import CountersignGate
 import CountersignHTTP
 import CountersignHandshake
+import CountersignSeal
 import CountersignWire
 
 /// What a session may ask about itself and the others of its account. Source: docs/protocol.md, "Sessions".
@@ -85,6 +86,7 @@ struct SessionRoutes: Sendable {
         [
             ("session", .string(row.id.description)),
             ("device", ["class": .string(row.deviceClass.rawValue), "name": .string(row.deviceName)]),
+            ("key_storage", .optional(row.keyStorage?.rawValue)),
             ("created", .integer(row.created)), ("used", .integer(row.used)),
             ("idle", .integer(try sessions.idleEnd(of: row))),
         ]

@@ -6,7 +6,7 @@ enum Migrations {
     /// `CSN1`: tells our files from other programs' (`PRAGMA application_id`).
     static let applicationID: Int64 = 0x4353_4E31
 
-    static let steps = [m001, m002, m003, m004, m005, m006, m007, m008, m009, m010]
+    static let steps = [m001, m002, m003, m004, m005, m006, m007, m008, m009, m010, m011, m012]
 
     private static let m001 = """
         CREATE TABLE meta (

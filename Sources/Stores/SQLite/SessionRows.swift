@@ -2,6 +2,7 @@ import CountersignAuthority
 import CountersignGate
 import CountersignHandshake
 import CountersignSchemes
+import CountersignSeal
 import CountersignWire
 
 /// Rows of the table of sessions, read as values and written from them.
@@ -13,7 +14,7 @@ enum SessionRows {
         session.sealed_previous_root, session.attempts, session.next_sealed_root, session.next_ephemeral,
         session.next_attempts, session.token_hash, session.token_expires, session.previous_token_hash,
         session.login_token_hash, session.token_issued, session.previous_login_token_hash, session.release,
-        session.opening
+        session.opening, session.key_storage
         """
 
     static let select = select(from: "session")
@@ -69,6 +70,8 @@ enum SessionRows {
         }
         guard let opening = Session.Opening(rawValue: row.text(29)) else { return nil }
         session.opening = opening
+        // A word that a later version wrote is one that this one does not know.
+        session.keyStorage = row.isNull(30) ? nil : KeyStorage(rawValue: row.text(30))
         session.used = row.integer(8)
         session.change = row.integer(0)
         if !row.isNull(9) {
@@ -85,8 +88,8 @@ enum SessionRows {
                 change, id, account, app, platform, device_class, device_name, created, used, ended_at, end_reason,
                 ended_by, signing_key, agreement_key, epoch, epoch_began, sealed_root, sealed_previous_root, attempts,
                 next_sealed_root, next_ephemeral, next_attempts, token_hash, token_expires, previous_token_hash,
-                login_token_hash, token_issued, previous_login_token_hash, release, opening)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                login_token_hash, token_issued, previous_login_token_hash, release, opening, key_storage)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """,
             [
                 .integer(session.change), .blob(session.id.bytes), .integer(session.account),
@@ -96,6 +99,7 @@ enum SessionRows {
                 .optional(session.end?.by),
             ] + SessionCredentials.values(session.credentials) + [
                 .optional(session.release?.description), .text(session.opening.rawValue),
+                .optional(session.keyStorage?.rawValue),
             ])
     }
 

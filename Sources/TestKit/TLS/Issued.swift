@@ -4,7 +4,7 @@ import CountersignTrust
 /// A certificate made for a test, with its key. Safe to share: neither is changed after `init`, and OpenSSL counts holders.
 public final class Issued: @unchecked Sendable {
     /// As the code under test sees it.
-    public let certificate: Certificate
+    public let certificate: Trust.Certificate
     package let pointer: OpaquePointer
     package let key: OpaquePointer
 
@@ -15,7 +15,7 @@ public final class Issued: @unchecked Sendable {
         let count = i2d_X509(pointer, &start)
         guard count > 0, let start else { throw TestFailure("a certificate cannot be written") }
         defer { cs_openssl_free(start) }
-        certificate = try Certificate(der: Array(UnsafeBufferPointer(start: start, count: Int(count))))
+        certificate = try Trust.Certificate(der: Array(UnsafeBufferPointer(start: start, count: Int(count))))
     }
 
     deinit {

@@ -13,7 +13,7 @@ public struct MockAnswer: Sendable {
     /// 200 to 599.
     public var status: Int
     /// In their order.
-    public var fields: [HTTPField]
+    public var fields: [HeaderField]
     /// The body, piece by piece; empty ones are left out.
     public var pieces: [[UInt8]]
     /// Whole, unless told otherwise.
@@ -22,14 +22,14 @@ public struct MockAnswer: Sendable {
     public var delay = Duration.zero
 
     /// An answer whose body comes at one go.
-    public init(_ status: Int = 200, fields: [HTTPField] = [], body: [UInt8] = []) {
+    public init(_ status: Int = 200, fields: [HeaderField] = [], body: [UInt8] = []) {
         self.status = status
         self.fields = fields
         pieces = [body]
     }
 
     /// The same with a text.
-    public init(_ status: Int = 200, fields: [HTTPField] = [], text: String) {
+    public init(_ status: Int = 200, fields: [HeaderField] = [], text: String) {
         self.init(status, fields: fields, body: Array(text.utf8))
     }
 
@@ -67,7 +67,7 @@ public struct SeenRequest: Sendable {
     /// Path and query, percent-encoded.
     public let target: String
     /// All but those that follow from the rest.
-    public let fields: [HTTPField]
+    public let fields: [HeaderField]
     /// All of it, streamed or not.
     public let body: [UInt8]
 

@@ -16,7 +16,7 @@ public final class ScriptedPerson: Sendable {
     public init() {}
 
     /// What the code under test is given.
-    public var presence: Presence { Presence(ScriptedPresence(person: self)) }
+    public var presence: UserPresence { UserPresence(ScriptedPresence(person: self)) }
 
     /// The next times that he is asked he does not show it, and this is what comes of it.
     public func refuse(_ steps: PresenceStep...) { state.with { $0.steps += steps } }

@@ -16,7 +16,7 @@ public struct SignatureVector: Sendable {
     /// Path and query as they are sent.
     public let target: String
     /// All fields, those of the signature among them.
-    public let fields: [HTTPField]
+    public let fields: [HeaderField]
     /// What `Content-Digest` is of.
     public let body: [UInt8]
     /// The release key's id.

@@ -5,7 +5,7 @@ import CountersignTrust
 final class AnswerChannel: Sendable {
     struct Head: Sendable {
         var status: Int
-        var fields: [HTTPField]
+        var fields: [HeaderField]
     }
 
     /// What becomes of a piece.

@@ -3,12 +3,12 @@ public struct IncomingResponse: Sendable {
     /// 200 to 599; interim answers are passed over.
     public let status: Int
     /// As they came, in their order.
-    public let fields: [HTTPField]
+    public let fields: [HeaderField]
     /// Read it to its end, or let go of it: until then it takes one of the places for requests.
     public let body: ResponseBody
 
     /// From its parts, as transports make it.
-    public init(status: Int, fields: [HTTPField], body: ResponseBody) {
+    public init(status: Int, fields: [HeaderField], body: ResponseBody) {
         self.status = status
         self.fields = fields
         self.body = body

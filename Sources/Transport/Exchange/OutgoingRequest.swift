@@ -1,7 +1,7 @@
 import CountersignWire
 
 /// A header field.
-public struct HTTPField: Sendable, Hashable {
+public struct HeaderField: Sendable, Hashable {
     /// In the case in which it is sent; compared without it.
     public var name: String
     /// Without white space around it.
@@ -33,13 +33,13 @@ public struct OutgoingRequest: Sendable {
     /// The `Host` field's value.
     public var authority: String
     /// All but `Host` and those that say where the body ends, which follow from the rest. In this order.
-    public var fields: [HTTPField]
+    public var fields: [HeaderField]
     /// What it carries.
     public var body: RequestBody
 
     /// `target` is ASCII: a path that begins with `/`, and its query.
     public init(
-        _ method: String, _ origin: Origin, _ target: String, fields: [HTTPField] = [], body: RequestBody = .none
+        _ method: String, _ origin: Origin, _ target: String, fields: [HeaderField] = [], body: RequestBody = .none
     ) {
         self.method = method
         self.origin = origin

@@ -4,13 +4,13 @@ enum AnswerHead {
     static func read(_ bytes: [UInt8]) -> AnswerChannel.Head? {
         var rest = bytes[...]
         guard let status = status(line(&rest)) else { return nil }
-        var fields: [HTTPField] = []
+        var fields: [HeaderField] = []
         while !rest.isEmpty {
             let line = line(&rest)
             guard !line.isEmpty else { continue }
             guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > line.startIndex else { return nil }
             let name = String(decoding: line[..<colon], as: UTF8.self)
-            fields.append(HTTPField(name, bytes: Array(trimmed(line[(colon + 1)...]))))
+            fields.append(HeaderField(name, bytes: Array(trimmed(line[(colon + 1)...]))))
         }
         return AnswerChannel.Head(status: status, fields: fields)
     }

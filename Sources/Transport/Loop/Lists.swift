@@ -43,7 +43,7 @@ final class Lists {
         return list
     }
 
-    private static func routeList(to host: Host, _ options: TransportOptions) -> List? {
+    private static func routeList(to host: Trust.Host, _ options: TransportOptions) -> List? {
         guard let address = options.addresses[host] else { return nil }
         // Whatever the port, that host, the same port.
         return curl_slist_append(nil, "\(Origin(.tls, host).bracketedHost)::\(Origin(.tls, address).bracketedHost):")

@@ -237,7 +237,7 @@ final class Transfer: @unchecked Sendable {
     }
 
     /// What libcurl's code means.
-    func outcome(_ code: CURLcode, _ reachability: Reachability) -> Result<Void, TransportError> {
+    func outcome(_ code: CURLcode, _ reachability: NetworkReachability) -> Result<Void, TransportError> {
         if let ownCause { return .failure(TransportError(ownCause, fate)) }
         if code == CURLE_OK, isAnswered { return .success(()) }
         if let verdict = judge?.verdict, !verdict.isAccepted, !hasBegun {
@@ -247,7 +247,7 @@ final class Transfer: @unchecked Sendable {
         return .failure(TransportError(cause(code, said, reachability), fate))
     }
 
-    private func cause(_ code: CURLcode, _ said: String, _ reachability: Reachability) -> TransportError.Cause {
+    private func cause(_ code: CURLcode, _ said: String, _ reachability: NetworkReachability) -> TransportError.Cause {
         switch code {
         case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY:
             return reachability.state() == .offline ? .offline : .hostNotFound

@@ -14,7 +14,7 @@
 
         /// `observe` is told of each verdict that is not plain acceptance, on the session's queue: it must not wait.
         public init(
-            trust: Trust, clock: DeviceClock = .system, observe: @escaping @Sendable (Verdict) -> Void = { _ in }
+            trust: Trust, clock: DeviceClock = .system, observe: @escaping @Sendable (Trust.Verdict) -> Void = { _ in }
         ) {
             var options = TransportOptions()
             options.clock = clock
@@ -31,7 +31,7 @@
         }
 
         /// What is to be said of a server whose handshake `handshake` is from; nil where `host` is none. For libraries that ask with that.
-        public func judge(_ handshake: SecTrust, for host: String) -> Verdict? { judge.verdict(handshake, host) }
+        public func judge(_ handshake: SecTrust, for host: String) -> Trust.Verdict? { judge.verdict(handshake, host) }
 
         /// URLSession asks.
         public func urlSession(
@@ -55,7 +55,7 @@
 
         func answer(
             _ space: URLProtectionSpace
-        ) -> (disposition: URLSession.AuthChallengeDisposition, credential: URLCredential?, verdict: Verdict?) {
+        ) -> (disposition: URLSession.AuthChallengeDisposition, credential: URLCredential?, verdict: Trust.Verdict?) {
             guard space.authenticationMethod == NSURLAuthenticationMethodServerTrust else {
                 return (.performDefaultHandling, nil, nil)
             }
@@ -67,11 +67,11 @@
         }
 
         /// Nil where `host` is none.
-        func verdict(_ handshake: SecTrust, _ host: String) -> Verdict? {
+        func verdict(_ handshake: SecTrust, _ host: String) -> Trust.Verdict? {
             guard let host = try? CountersignTrust.Host(host) else { return nil }
             let paths = SecTrustPaths(handshake, options.authorities)
             let verdict = trust.judge(
-                Evidence(host: host, served: paths.served, time: options.clock.wall(), paths: paths))
+                Trust.Evidence(host: host, served: paths.served, time: options.clock.wall(), paths: paths))
             if verdict.decision != .accepted { options.observe(verdict) }
             return verdict
         }

@@ -5,7 +5,7 @@
 
     /// Checks chains with Security, on the handshake's own object: it holds what the server stapled. Used by one thread at a time, which
     /// is what makes passing it on sound. Source: RFC 5280 §6.1; Apple, Certificate, Key, and Trust Services.
-    final class SecTrustPaths: PathValidation, @unchecked Sendable {
+    final class SecTrustPaths: Trust.PathValidation, @unchecked Sendable {
         private let handshake: SecTrust
         private let authorities: TransportOptions.Authorities
 
@@ -18,9 +18,11 @@
 
         /// The certificates from the server's own on, as far as Security has them: those that were sent, and an authority's where it found
         /// one. Empty where one is not understood.
-        var served: [Certificate] { (try? certificates()) ?? [] }
+        var served: [Trust.Certificate] { (try? certificates()) ?? [] }
 
-        func path(for served: [Certificate], to anchors: Anchors, at time: Int64) throws(PathProblem) -> [Certificate] {
+        func path(for served: [Trust.Certificate], to anchors: Trust.Anchors, at time: Int64) throws(Trust.PathProblem)
+            -> [Trust.Certificate]
+        {
             // No name: the trust compares names itself, the same way on all platforms.
             SecTrustSetPolicies(handshake, SecPolicyCreateSSL(true, nil))
             SecTrustSetVerifyDate(handshake, NSDate(timeIntervalSince1970: TimeInterval(time)) as CFDate)
@@ -35,7 +37,7 @@
             return try certificates()
         }
 
-        private func end(in anchors: [Certificate]) throws(PathProblem) {
+        private func end(in anchors: [Trust.Certificate]) throws(Trust.PathProblem) {
             let known = NSMutableArray()
             for anchor in anchors {
                 let der = NSData(bytes: anchor.der, length: anchor.der.count)
@@ -48,12 +50,12 @@
             SecTrustSetAnchorCertificatesOnly(handshake, true)
         }
 
-        private func certificates() throws(PathProblem) -> [Certificate] {
+        private func certificates() throws(Trust.PathProblem) -> [Trust.Certificate] {
             guard let chain = SecTrustCopyCertificateChain(handshake) as? [SecCertificate] else { throw .noCertificate }
-            var found: [Certificate] = []
+            var found: [Trust.Certificate] = []
             for certificate in chain {
                 let der = SecCertificateCopyData(certificate) as NSData
-                guard let parsed = try? Certificate(der: Array(der as Data)) else {
+                guard let parsed = try? Trust.Certificate(der: Array(der as Data)) else {
                     throw .other("a certificate of the chain is not understood")
                 }
                 found.append(parsed)
@@ -61,7 +63,7 @@
             return found
         }
 
-        private func problem(_ error: CFError?, _ served: [Certificate]) -> PathProblem {
+        private func problem(_ error: CFError?, _ served: [Trust.Certificate]) -> Trust.PathProblem {
             guard let error else { return .other("no reason was given") }
             switch OSStatus(truncatingIfNeeded: CFErrorGetCode(error)) {
             case errSecCertificateExpired: return .expired

@@ -8,7 +8,7 @@
         private struct State {
             var transfers: [Int: SessionTransfer] = [:]
             /// URLSession says no more of a refusal than that the task was cancelled. The type is named in full: macOS has a `Host`, too.
-            var refused: [CountersignTrust.Host: Verdict] = [:]
+            var refused: [CountersignTrust.Host: Trust.Verdict] = [:]
             var isReplaced = false
         }
 

@@ -6,7 +6,7 @@
     extension TransportError {
         /// A task that was cancelled: by us, for its server's sake, or with all others.
         static func cancelled(
-            _ own: Cause?, _ refused: Verdict?, _ isReplaced: Bool, _ isAnswered: Bool
+            _ own: Cause?, _ refused: Trust.Verdict?, _ isReplaced: Bool, _ isAnswered: Bool
         ) -> TransportError {
             let fate: Fate = isAnswered ? .brokenOff : .outcomeUnknown
             if let own { return TransportError(own, fate) }

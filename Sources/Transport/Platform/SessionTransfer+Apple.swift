@@ -80,7 +80,7 @@
                 let count = response.expectedContentLength
                 if count >= 0 { state.progress.toReceive = .bytes(count) }
             }
-            let fields = response.allHeaderFields.map { HTTPField("\($0.key)", "\($0.value)") }
+            let fields = response.allHeaderFields.map { HeaderField("\($0.key)", "\($0.value)") }
             answer.deliver(AnswerChannel.Head(status: response.statusCode, fields: fields))
             answer.wake()
         }
@@ -122,7 +122,7 @@
         }
 
         /// URLSession is done with it. What it was for another reason than its error says is told first.
-        func end(_ error: URLError?, _ refused: Verdict?, _ isReplaced: Bool) {
+        func end(_ error: URLError?, _ refused: Trust.Verdict?, _ isReplaced: Bool) {
             let (upload, end) = state.with { state -> (StreamedUpload?, Result<Void, TransportError>?) in
                 let failure = error.map { error in
                     error.code == .cancelled

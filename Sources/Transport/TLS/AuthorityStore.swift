@@ -28,7 +28,7 @@ final class AuthorityStore {
 final class ParsedCertificate {
     let pointer: OpaquePointer
 
-    init?(_ certificate: Certificate) {
+    init?(_ certificate: Trust.Certificate) {
         let der = certificate.der
         let parsed = der.withUnsafeBufferPointer { bytes -> OpaquePointer? in
             var cursor = bytes.baseAddress
@@ -42,11 +42,11 @@ final class ParsedCertificate {
     deinit { X509_free(pointer) }
 
     /// As trust sees it; nil where it is not well formed to our reader, which is stricter than OpenSSL's.
-    static func certificate(_ pointer: OpaquePointer) -> Certificate? {
+    static func certificate(_ pointer: OpaquePointer) -> Trust.Certificate? {
         var start: UnsafeMutablePointer<UInt8>?
         let count = i2d_X509(pointer, &start)
         guard count > 0, let start else { return nil }
         defer { cs_openssl_free(start) }
-        return try? Certificate(der: Array(UnsafeBufferPointer(start: start, count: Int(count))))
+        return try? Trust.Certificate(der: Array(UnsafeBufferPointer(start: start, count: Int(count))))
     }
 }

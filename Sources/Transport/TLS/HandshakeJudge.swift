@@ -4,16 +4,16 @@ import CountersignTrust
 /// Decides, in the handshake and so before a byte of the request is sent, whether to go on with a server. Belongs to one
 /// connection; used on one thread only, which is the transport's where that is who connects.
 package final class HandshakeJudge {
-    private let host: Host
+    private let host: Trust.Host
     private let trust: Trust
     private let paths: OpenSSLPaths
     private let clock: DeviceClock
-    private let observe: @Sendable (Verdict) -> Void
-    private var served: [Certificate] = []
+    private let observe: @Sendable (Trust.Verdict) -> Void
+    private var served: [Trust.Certificate] = []
     /// What was decided; nil till a server has shown its certificates.
-    package private(set) var verdict: Verdict?
+    package private(set) var verdict: Trust.Verdict?
 
-    init(_ host: Host, _ generation: Generation, _ options: TransportOptions) {
+    init(_ host: Trust.Host, _ generation: Generation, _ options: TransportOptions) {
         self.host = host
         trust = generation.trust
         paths = OpenSSLPaths(generation.authorities)
@@ -22,7 +22,7 @@ package final class HandshakeJudge {
     }
 
     /// For a connection that is not the transport's. Nil where OpenSSL does not take the authorities.
-    package init?(_ host: Host, _ trust: Trust, _ authorities: TransportOptions.Authorities) {
+    package init?(_ host: Trust.Host, _ trust: Trust, _ authorities: TransportOptions.Authorities) {
         guard let store = AuthorityStore(authorities) else { return nil }
         self.host = host
         self.trust = trust
@@ -71,13 +71,13 @@ package final class HandshakeJudge {
             }
             served.append(certificate)
         }
-        let verdict = trust.judge(Evidence(host: host, served: served, time: clock.wall(), paths: paths))
+        let verdict = trust.judge(Trust.Evidence(host: host, served: served, time: clock.wall(), paths: paths))
         settle(verdict)
         X509_STORE_CTX_set_error(store, verdict.isAccepted ? X509_V_OK : X509_V_ERR_APPLICATION_VERIFICATION)
         return verdict.isAccepted
     }
 
-    private func settle(_ verdict: Verdict) {
+    private func settle(_ verdict: Trust.Verdict) {
         self.verdict = verdict
         if verdict.decision != .accepted { observe(verdict) }
     }

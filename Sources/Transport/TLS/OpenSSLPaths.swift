@@ -3,9 +3,9 @@ import CCrypto
 import CountersignTrust
 
 /// Checks chains with OpenSSL, at its second security level: RSA of 2048 bits, SHA-2. Source: RFC 5280 §6.1; RFC 9325 §4.3.
-final class OpenSSLPaths: PathValidation, @unchecked Sendable {
+final class OpenSSLPaths: Trust.PathValidation, @unchecked Sendable {
     private let system: AuthorityStore
-    private let last = Locked<[Certificate]>([])
+    private let last = Locked<[Trust.Certificate]>([])
 
     /// Safe to share: OpenSSL locks the store, which is not changed any more.
     init(_ system: AuthorityStore) { self.system = system }
@@ -13,9 +13,11 @@ final class OpenSSLPaths: PathValidation, @unchecked Sendable {
     private static let securityLevel: Int32 = 2
 
     /// The chain that was found last; empty where there is none. What is stapled to a handshake is about it.
-    var found: [Certificate] { last.with { $0 } }
+    var found: [Trust.Certificate] { last.with { $0 } }
 
-    func path(for served: [Certificate], to anchors: Anchors, at time: Int64) throws(PathProblem) -> [Certificate] {
+    func path(for served: [Trust.Certificate], to anchors: Trust.Anchors, at time: Int64) throws(Trust.PathProblem)
+        -> [Trust.Certificate]
+    {
         let store: AuthorityStore
         switch anchors {
         case .system: store = system
@@ -43,7 +45,7 @@ final class OpenSSLPaths: PathValidation, @unchecked Sendable {
         X509_VERIFY_PARAM_set_auth_level(rules, OpenSSLPaths.securityLevel)
         guard X509_verify_cert(context) == 1 else { throw problem(X509_STORE_CTX_get_error(context)) }
         let chain = X509_STORE_CTX_get0_chain(context)
-        var path: [Certificate] = []
+        var path: [Trust.Certificate] = []
         for index in 0..<cs_x509_count(chain) {
             guard let pointer = cs_x509_at(chain, index), let certificate = ParsedCertificate.certificate(pointer)
             else {
@@ -55,7 +57,7 @@ final class OpenSSLPaths: PathValidation, @unchecked Sendable {
         return path
     }
 
-    private func problem(_ code: Int32) -> PathProblem {
+    private func problem(_ code: Int32) -> Trust.PathProblem {
         switch code {
         case X509_V_ERR_CERT_HAS_EXPIRED: .expired
         case X509_V_ERR_CERT_NOT_YET_VALID: .notYetValid

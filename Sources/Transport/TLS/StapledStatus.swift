@@ -12,7 +12,7 @@ struct StapledStatus {
     }
 
     /// What speaks against a server whose verified chain is `path`; nil for nothing. `time` in whole Unix seconds.
-    func objection(path: [Certificate], at time: Int64) -> Verdict.Reason? {
+    func objection(path: [Trust.Certificate], at time: Int64) -> Trust.Verdict.Reason? {
         // Who signs itself has no authority that could revoke it.
         guard path.count > 1, let leaf = ParsedCertificate(path[0]), let issuer = ParsedCertificate(path[1]) else {
             return nil
@@ -38,7 +38,7 @@ struct StapledStatus {
     }
 
     /// By the issuer itself, or by whom it has entrusted with it. Source: RFC 6960 §4.2.2.2.
-    private func isSigned(_ basic: OpaquePointer, _ path: [Certificate], _ issuer: ParsedCertificate) -> Bool {
+    private func isSigned(_ basic: OpaquePointer, _ path: [Trust.Certificate], _ issuer: ParsedCertificate) -> Bool {
         guard let anchor = path.last, let store = AuthorityStore(.instead([anchor])), let known = cs_x509_list() else {
             return false
         }
@@ -54,7 +54,7 @@ struct StapledStatus {
 
     private func objection(
         in basic: OpaquePointer, _ leaf: ParsedCertificate, _ issuer: ParsedCertificate, _ time: Int64
-    ) -> Verdict.Reason? {
+    ) -> Trust.Verdict.Reason? {
         for hash in [EVP_sha1(), EVP_sha256()] {
             guard let id = OCSP_cert_to_id(hash, leaf.pointer, issuer.pointer) else { continue }
             defer { OCSP_CERTID_free(id) }

@@ -6,10 +6,10 @@ import CountersignWire
     import Glibc
 #endif
 
-extension Certificate {
+extension Trust.Certificate {
     /// All certificates of a PEM text, in their order; text between them is passed over. Source: RFC 7468 §5.
-    public static func all(inPEM text: [UInt8]) throws(TrustProblem) -> [Certificate] {
-        var found: [Certificate] = []
+    public static func all(inPEM text: [UInt8]) throws(TrustProblem) -> [Trust.Certificate] {
+        var found: [Trust.Certificate] = []
         var letters: [UInt8]?
         for line in text.split(omittingEmptySubsequences: true, whereSeparator: { $0 == 0x0A || $0 == 0x0D }) {
             if line.elementsEqual("-----BEGIN CERTIFICATE-----".utf8) {
@@ -19,7 +19,7 @@ extension Certificate {
                 guard let whole = letters, let der = Base64.decode(whole.span, .standard) else {
                     throw TrustProblem("PEM: expected Base64 between the lines of a certificate")
                 }
-                found.append(try Certificate(der: der))
+                found.append(try Trust.Certificate(der: der))
                 letters = nil
             } else {
                 letters?.append(contentsOf: line.filter { $0 != 0x20 && $0 != 0x09 })
@@ -32,13 +32,13 @@ extension Certificate {
     /// The certificates in a folder, such as that of an app's resources (`Bundle.main.resourcePath`): each `.cer` file is one
     /// in DER, each `.pem` file holds any number; others are passed over. In the order of the files' names. Refused are a
     /// folder without any, and a file that is not what it is called: to go on without it would be to trust other than was meant.
-    public static func all(inFolder path: String) throws(TrustProblem) -> [Certificate] {
-        var found: [Certificate] = []
+    public static func all(inFolder path: String) throws(TrustProblem) -> [Trust.Certificate] {
+        var found: [Trust.Certificate] = []
         for name in try names(inFolder: path) {
             let file = "\(path)/\(name)"
             do throws(TrustProblem) {
                 if name.hasSuffix(".cer") {
-                    found.append(try Certificate(der: try read(file)))
+                    found.append(try Trust.Certificate(der: try read(file)))
                 } else if name.hasSuffix(".pem") {
                     let some = try all(inPEM: try read(file))
                     guard !some.isEmpty else { throw TrustProblem("no certificate in it") }

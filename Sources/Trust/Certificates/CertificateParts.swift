@@ -3,7 +3,7 @@ struct CertificateParts {
     private(set) var issuer = 0..<0
     private(set) var subject = 0..<0
     private(set) var publicKeyInfo = 0..<0
-    private(set) var names: [Certificate.Name] = []
+    private(set) var names: [Trust.Certificate.Name] = []
 
     /// Nil where the bytes are no certificate, or more than one.
     init?(_ bytes: [UInt8]) {
@@ -31,10 +31,10 @@ struct CertificateParts {
     private static let alternativeName: [UInt8] = [0x55, 0x1D, 0x11]
 
     /// Nil where the extensions are not well formed, or name the alternative names twice: which of them would count?
-    private static func names(_ bytes: [UInt8], in range: Range<Int>) -> [Certificate.Name]? {
+    private static func names(_ bytes: [UInt8], in range: Range<Int>) -> [Trust.Certificate.Name]? {
         var outer = DER(bytes, in: range)
         guard var extensions = outer.enter(DER.Tag.sequence), outer.isAtEnd else { return nil }
-        var names: [Certificate.Name]?
+        var names: [Trust.Certificate.Name]?
         while !extensions.isAtEnd {
             guard var item = extensions.enter(DER.Tag.sequence), let kind = item.next(DER.Tag.objectIdentifier) else {
                 return nil
@@ -48,10 +48,10 @@ struct CertificateParts {
         return names ?? []
     }
 
-    private static func alternativeNames(_ bytes: [UInt8], in range: Range<Int>) -> [Certificate.Name]? {
+    private static func alternativeNames(_ bytes: [UInt8], in range: Range<Int>) -> [Trust.Certificate.Name]? {
         var outer = DER(bytes, in: range)
         guard var list = outer.enter(DER.Tag.sequence), outer.isAtEnd else { return nil }
-        var names: [Certificate.Name] = []
+        var names: [Trust.Certificate.Name] = []
         while !list.isAtEnd {
             guard let name = list.next() else { return nil }
             let content = Array(bytes[name.content])

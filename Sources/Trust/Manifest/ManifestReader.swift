@@ -45,11 +45,11 @@ struct ManifestReader {
         return elements
     }
 
-    func rule(_ value: JSON) throws(ManifestProblem) -> Rule {
+    func rule(_ value: JSON) throws(ManifestProblem) -> Trust.Rule {
         let host = try object(value, "a host", ["pattern", "mode", "pins", "backups"])
         let pattern = try text(host, "pattern")
         do throws(TrustProblem) {
-            return try Rule.host(
+            return try Trust.Rule.host(
                 pattern, pins: try texts(host, "pins"), backups: try texts(host, "backups"), mode: try mode(host))
         } catch {
             throw .malformed("\(pattern): \(error)")
@@ -57,7 +57,7 @@ struct ManifestReader {
     }
 
     /// Left out it is `enforce`.
-    private func mode(_ host: JSON) throws(TrustProblem) -> Rule.Mode {
+    private func mode(_ host: JSON) throws(TrustProblem) -> Trust.Rule.Mode {
         guard let value = host["mode"] else { return .enforce }
         switch value.string {
         case "enforce": return .enforce

@@ -13,7 +13,7 @@ public struct PinManifest: Sendable {
     /// From when to when it may be taken up; whole Unix seconds, the last one included.
     public let validity: ClosedRange<Int64>
     /// Its rules, each of pins.
-    public let rules: [Rule]
+    public let rules: [Trust.Rule]
 
     /// From the JSON above.
     public init(json: [UInt8]) throws(ManifestProblem) {
@@ -27,7 +27,7 @@ public struct PinManifest: Sendable {
         let last = try reader.integer(root, "not_after", times)
         guard first <= last else { throw .malformed("not_after: expected a time after not_before") }
         validity = Int64(first)...Int64(last)
-        var rules: [Rule] = []
+        var rules: [Trust.Rule] = []
         for host in try reader.list(root, "hosts") { rules.append(try reader.rule(host)) }
         guard !rules.isEmpty else { throw .malformed("hosts: expected at least one") }
         self.rules = rules

@@ -21,8 +21,8 @@
         }
     }
 
-    extension Presence {
+    extension UserPresence {
         /// The system's own: face, finger, or the device's passcode.
-        public static var platform: Presence { Presence(MachinePresence()) }
+        public static var platform: UserPresence { UserPresence(MachinePresence()) }
     }
 #endif

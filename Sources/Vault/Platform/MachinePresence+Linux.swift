@@ -59,17 +59,17 @@
         }
     }
 
-    extension Presence {
+    extension UserPresence {
         /// The machine's own: a finger, where fprintd knows one and a TPM holds the key; else the password of the account that this process
         /// runs as, checked by PAM.
         ///
         /// `password` asks for that password, showing a reason, and gives nil where the person gives up. `service` is PAM's: whose rules decide.
         public static func platform(
             service: String = "login", password: @escaping @Sendable (_ reason: String) async -> String?
-        ) -> Presence {
+        ) -> UserPresence {
             // Nobody whom the machine knows is nobody whom PAM knows.
             let user = getpwuid(geteuid())?.pointee.pw_name.map { String(cString: $0) } ?? ""
-            return Presence(
+            return UserPresence(
                 MachinePresence(
                     fingerprint: FprintdReader(), check: PAMPasswordCheck(service: service, user: user),
                     tpm: TPMGuard.ofThisMachine, password: password))

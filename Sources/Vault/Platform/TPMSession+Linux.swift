@@ -7,9 +7,9 @@
     /// back: whoever listens on its bus reads nothing. All of it goes with the value.
     final class TPMSession {
         private let transport: OpaquePointer
-        private var context: OpaquePointer?
-        private var parent = cs_tpm_none()
-        private var session = cs_tpm_none()
+        private(set) var context: OpaquePointer?
+        private(set) var parent = cs_tpm_none()
+        private(set) var session = cs_tpm_none()
 
         init(_ device: String) throws(VaultProblem) {
             // Looked at first, since the library complains of a missing file on standard error, which is the program's.
@@ -83,32 +83,17 @@
                 Esys_Free(publicPart)
             }
             try TPMSession.check(status, "seals nothing")
-            var bytes = [UInt8](repeating: 0, count: 4096)
-            var (middle, end) = (2, 0)
-            try TPMSession.check(
-                Tss2_MU_TPM2B_PUBLIC_Marshal(publicPart, &bytes, bytes.count, &middle), "cannot be written")
-            end = middle
-            try TPMSession.check(
-                Tss2_MU_TPM2B_PRIVATE_Marshal(secretPart, &bytes, bytes.count, &end), "cannot be written")
-            let length = middle - 2
-            (bytes[0], bytes[1]) = (UInt8(length >> 8), UInt8(length & 0xFF))
-            return Array(bytes[..<end])
+            guard let publicPart, let secretPart, let bytes = TPMObject.bytes(publicPart, secretPart) else {
+                throw .failed("TPM: what it sealed cannot be written")
+            }
+            return bytes
         }
 
         func unseal(_ sealed: [UInt8]) throws(VaultProblem) -> Secret {
-            guard sealed.count > 2 else { throw .failed("TPM: not an object that it sealed") }
-            var secretPart = TPM2B_PRIVATE()
-            var publicPart = TPM2B_PUBLIC()
-            var at = 2
-            let unread = "does not know this object"
-            try TPMSession.check(Tss2_MU_TPM2B_PUBLIC_Unmarshal(sealed, sealed.count, &at, &publicPart), unread)
-            guard at == 2 + (Int(sealed[0]) << 8 | Int(sealed[1])) else {
-                throw .failed("TPM: not an object that it sealed")
-            }
-            try TPMSession.check(Tss2_MU_TPM2B_PRIVATE_Unmarshal(sealed, sealed.count, &at, &secretPart), unread)
+            guard var parts = TPMObject(sealed) else { throw .failed("TPM: not an object that it sealed") }
             var object = cs_tpm_none()
             let loaded = Esys_Load(
-                context, parent, session, cs_tpm_none(), cs_tpm_none(), &secretPart, &publicPart, &object)
+                context, parent, session, cs_tpm_none(), cs_tpm_none(), &parts.privatePart, &parts.publicPart, &object)
             try TPMSession.check(
                 loaded, "does not know this object: another machine's, altered, or the TPM was cleared")
             defer { Esys_FlushContext(context, object) }
@@ -139,7 +124,7 @@
             guard status == 0 else { throw problem(what, status) }
         }
 
-        private static func problem(_ what: String, _ status: TSS2_RC) -> VaultProblem {
+        static func problem(_ what: String, _ status: TSS2_RC) -> VaultProblem {
             .failed("TPM: \(what): \(Tss2_RC_Decode(status).map { String(cString: $0) } ?? String(status, radix: 16))")
         }
     }

@@ -17,6 +17,8 @@ actor FakeAuthority {
     private let receiver: SealedBox.Receiver
     private var accounts: [String: (credential: [UInt8], record: RegistrationRecord)] = [:]
     private var pending: [[UInt8]: Pending] = [:]
+    /// Passwords of accounts on the login ladder, by name.
+    private var ladder: [String: String] = [:]
     private(set) var session: FakeSession?
     /// Those before it, which ended when it began.
     private var former: [FakeSession] = []
@@ -31,6 +33,8 @@ actor FakeAuthority {
     private(set) var done: [String: Int] = [:]
     /// In whose name each was done.
     private(set) var doneFor: [String: String] = [:]
+    /// The bodies of requests for upload tickets.
+    private(set) var uploadsAsked: [[UInt8]] = []
     private var transcripts: Set<[UInt8]> = []
     private var signatures: Set<[UInt8]> = []
 
@@ -65,6 +69,8 @@ actor FakeAuthority {
     enum Problem: Error { case broken }
 
     func advance(by seconds: Int64) { now += seconds }
+    func putOnLadder(_ name: String, _ password: String) { ladder[name] = password }
+    func isOnLadder(_ name: String) -> Bool { ladder[name] != nil }
     /// The token is out, though it was given for longer.
     func expire() { session?.expire() }
     func end(_ reason: String) { session?.ended = reason }
@@ -136,6 +142,11 @@ actor FakeAuthority {
         accepted += 1
         if draft.method != "GET", isNew(draft) { work(draft, session) }
         if path.hasSuffix("/logout") { self.session?.ended = "signed-out" }
+        if path.hasSuffix("/uploads") {
+            uploadsAsked.append(draft.body)
+            let ticket = "u_" + String(repeating: "A", count: 43)
+            return try reply(201, ["ticket": .string(ticket), "expires": .integer(now + 60)], draft, signer)
+        }
         if path.hasSuffix("/session") { return try reply(200, describe(session), draft, signer) }
         return try reply(200, ["ok": true, "method": .string(draft.method)], draft, signer)
     }
@@ -216,12 +227,36 @@ actor FakeAuthority {
         case "login/finish":
             return try finishLogin(
                 draft, id: bytes("login_id"), ke3: bytes("ke3"), signature: bytes("signature"), mac: bytes("mac"))
+        case "login/password":
+            return try logInByPassword(draft, text("account"), text("password"))
+        case "logout":
+            return try reply(200, [:], draft, nil)
         case "token":
             return try renew(
                 draft, token: text("token"), attempt: bytes("attempt"), mac: bytes("mac"),
                 signature: bytes("signature"), time: document)
         default: return try refuse("malformed", draft)
         }
+    }
+
+    /// A right one takes its account off the ladder. Source: docs/protocol.md, "Accounts on the ladder, and new clients".
+    private func logInByPassword(_ draft: Draft, _ name: String, _ password: String) throws -> Response {
+        guard ladder[name] == password else { return try refuse("wrong-credentials", draft) }
+        ladder[name] = nil
+        let registration = try Blinding.registration(Password(typed: Secret(copying: Array(password.utf8).span)))
+        let credential = SystemRandom().bytes(16)
+        let account = try AccountName(normalizing: name)
+        guard let parties = LoginBinding.parties(app: app, account: account) else { throw Problem.broken }
+        let response = try opaque.respond(to: registration.request, credential: credential)
+        accounts[name] = (credential, try registration.finish(response, as: parties, stretching: .standard).record)
+        let session = Base64.encode([UInt8](repeating: 7, count: SessionID.count).span, .url)
+        return try reply(
+            200,
+            [
+                "account": .string(name), "session": .string(session), "token": "b_token-of-one",
+                "login_token": "l_token-of-one", "expires": .integer(now + 7_200), "idle": .integer(now + 90_000),
+                "slots": "single",
+            ], draft, nil)
     }
 
     private func startLogin(_ draft: Draft, _ body: JSON, ke1: [UInt8], account: String) throws -> Response {

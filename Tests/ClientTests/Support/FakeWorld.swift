@@ -21,6 +21,8 @@ struct FakeWorld {
     var signer: (any DeviceSigner)?
     /// Cheap where histories sign in over and over: what the standard one costs is measured elsewhere.
     var stretching = KeyStretching.standard
+    /// Where its keys are made; counts from the next process on.
+    var policy = DeviceKeyPolicy.software
     var installation: CountersignClient.Installation
 
     init(_ store: MemoryVault = MemoryVault()) async throws { try self.init(FakeAuthority(), store) }
@@ -39,14 +41,16 @@ struct FakeWorld {
 
     private static let host = "api.example.com"
 
-    private static func process(on vault: Vault) throws -> StateKeeper {
-        StateKeeper(vault, try StateKeeper.item(host: host, app: nil))
+    private static func process(
+        on vault: Vault, deviceKeys policy: DeviceKeyPolicy = .software
+    ) throws -> StateKeeper {
+        StateKeeper(vault, try StateKeeper.item(host: host, app: nil), deviceKeys: policy)
     }
 
     /// The same device with another process on the same vault.
     func another() throws -> FakeWorld {
         var world = self
-        world.keeper = try FakeWorld.process(on: store.vault)
+        world.keeper = try FakeWorld.process(on: store.vault, deviceKeys: policy)
         return world
     }
 
@@ -64,7 +68,7 @@ struct FakeWorld {
 
     func use(_ vault: Vault) throws -> FakeWorld {
         var world = self
-        world.keeper = try FakeWorld.process(on: vault)
+        world.keeper = try FakeWorld.process(on: vault, deviceKeys: policy)
         return world
     }
 
@@ -91,6 +95,21 @@ struct FakeWorld {
         let bytes = Array(text.utf8)
         guard let password = Password(Secret(copying: bytes.span)) else { throw FakeAuthority.Problem.broken }
         return password
+    }
+
+    /// The vault item with the private halves of the device's keys.
+    func deviceKeyItem() throws -> DeviceKeyItem {
+        let item = try store.vault.read(keeper.deviceKeys.item).certain()
+        guard let item, let keys = DeviceKeyItem(item.contents.secret) else { throw FakeAuthority.Problem.broken }
+        return keys
+    }
+
+    /// The signing key that the vault has of the device, as its back end wrapped it: in software PKCS #8.
+    func heldSigningKey() throws -> Secret {
+        guard let keys = try state.keys, let signing = try deviceKeyItem()[keys.name]?.signing else {
+            throw FakeAuthority.Problem.broken
+        }
+        return signing.wrapped
     }
 
     func signUp(

@@ -77,7 +77,7 @@ import Testing
         let scene = try Scene("auth-v1")
         // The thief's own app signs what he typed as the payee.
         var order = APIRequest(
-            .post, "/transfer", fields: [HTTPField("Content-Type", "application/x-www-form-urlencoded")],
+            .post, "/transfer", fields: [HeaderField("Content-Type", "application/x-www-form-urlencoded")],
             body: .bytes(Array("user=thief&amount=10&to=thief%26user%3Danna%26v%3D".utf8)))
         order.caller = .app
         let signed = try await scene.client().signed(order)

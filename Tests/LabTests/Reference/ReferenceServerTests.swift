@@ -33,7 +33,7 @@ import Testing
         let scene = try Scene(row)
         let client = try scene.client()
         for (name, password) in [("anna", "another"), ("nobody", Scene.password)] {
-            await #expect(throws: ClientError.self) { try await client.logIn(name, password) }
+            await #expect(throws: CountersignError.self) { try await client.logIn(name, password) }
             guard case .signedOut = client.state else {
                 Issue.record("\(name) is in")
                 continue
@@ -80,7 +80,7 @@ import Testing
         let (first, second) = (try scene.client(), try scene.client())
         try await first.logIn("anna", Scene.password)
         try await second.logIn("anna", Scene.password)
-        await #expect(throws: ClientError.self) { _ = try await first.value(for: scene.order, as: Said.self) }
+        await #expect(throws: CountersignError.self) { _ = try await first.value(for: scene.order, as: Said.self) }
         #expect(first.state != second.state)
         #expect(try await second.value(for: scene.order, as: Said.self).moved == 10)
         await scene.stop()
@@ -121,7 +121,7 @@ import Testing
             Issue.record("not retired")
             return
         }
-        await #expect(throws: ClientError.self) { try await client.logIn("anna", Scene.password) }
+        await #expect(throws: CountersignError.self) { try await client.logIn("anna", Scene.password) }
         try await scene.server.bringBack(scene.app)
         await client.resume()
         try await client.logIn("anna", Scene.password)

@@ -46,7 +46,7 @@ struct Scene {
         if let authorities {
             var transport = TransportOptions()
             transport.authorities = .instead([authorities.bank.certificate])
-            transport.addresses = [try Host(Setting.host): try Host("127.0.0.1")]
+            transport.addresses = [try Trust.Host(Setting.host): try Trust.Host("127.0.0.1")]
             options.carriage = .standard(transport)
         }
         let origin = authorities == nil ? "http://127.0.0.1" : "https://\(Setting.host)"
@@ -90,7 +90,7 @@ struct Scene {
         let body = isJSON ? #"{"user":"anna","to":"bob","amount":10}"# : "user=anna&to=bob&amount=10"
         let type = isJSON ? "application/json" : "application/x-www-form-urlencoded"
         var order = APIRequest(
-            .post, "/transfer", fields: [HTTPField("Content-Type", type)], body: .bytes(Array(body.utf8)))
+            .post, "/transfer", fields: [HeaderField("Content-Type", type)], body: .bytes(Array(body.utf8)))
         order.caller = row.hasPasswords ? .account : .app
         return order
     }

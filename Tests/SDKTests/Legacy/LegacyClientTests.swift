@@ -35,8 +35,8 @@ import Testing
         #expect(await client.resume() == .signedOut(.nobody))
         #expect(await one.next() == .signedOut(.nobody))
         try await client.logIn("anna", "pass word")
-        #expect(await one.next() == .active(Account(name: "anna", session: "7")))
-        #expect(await two.next() == .active(Account(name: "anna", session: "7")), "the last one counts")
+        #expect(await one.next() == .active(CountersignAccount(name: "anna", session: "7")))
+        #expect(await two.next() == .active(CountersignAccount(name: "anna", session: "7")), "the last one counts")
         try await client.logOut()
         #expect(await one.next() == .signedOut(.ended(SessionEnd(.signedOut))))
         #expect(carrier.stepsLeft == 0)
@@ -52,13 +52,15 @@ import Testing
         #expect(carrier.seen.last?.target == "/login/login.php", "where the server has it, whatever the base path")
         _ = try await bearer.data(for: APIRequest("/orders?a=1"))
         #expect(carrier.seen.last?.target == "/v3/orders?a=1")
-        #expect(carrier.seen.last?.fields.contains(HTTPField("Authorization", "Bearer t-one")) == true)
+        #expect(carrier.seen.last?.fields.contains(HeaderField("Authorization", "Bearer t-one")) == true)
 
         let signed = try client(carrier, folder, scheme: #require(Self.form))
         let request = try await signed.signed(APIRequest("/orders?a=1"))
         #expect(request.url.hasPrefix("https://old.example.com/v3/orders?a=1&userId=7&token=t-one&app_id=app&plat=ios"))
         #expect(!request.fields.contains { $0.name == "Authorization" })
-        await #expect(throws: ClientError.self) { try await signed.data(for: APIRequest("https://other.example.com/")) }
+        await #expect(throws: CountersignError.self) {
+            try await signed.data(for: APIRequest("https://other.example.com/"))
+        }
     }
 
     @Test("bodies from files and streams are signed like those in memory; what is gone once read is refused")
@@ -84,7 +86,7 @@ import Testing
         let count = carrier.seen.count
         let once = APIRequest(
             .post, "/a", body: .once(OnceBody(.bytes(2), Pieces()), sha256: [UInt8](repeating: 0, count: 32)))
-        await #expect(throws: ClientError.self) { try await client.data(for: once) }
+        await #expect(throws: CountersignError.self) { try await client.data(for: once) }
         #expect(carrier.seen.count == count)
     }
 
@@ -101,7 +103,7 @@ import Testing
         try await first.logIn("anna", "pass word")
         _ = try await first.data(for: APIRequest("/a"))
         let state = await (try client(carrier, folder)).resume()
-        #expect(state == (isKept ? .active(Account(name: "anna", session: "7")) : .signedOut(.nobody)))
+        #expect(state == (isKept ? .active(CountersignAccount(name: "anna", session: "7")) : .signedOut(.nobody)))
     }
 
     @Test("what cannot be done is said when the client is made")
@@ -119,13 +121,13 @@ import Testing
         var parameters = LegacyOptions()
         parameters.tokenPlace = .formParameters
         let v4 = try LegacyScheme.authV4(clientID: "k", secret: "s")
-        #expect(throws: ClientError.self, "it signs no forms") { try make(v4) }
-        #expect(throws: ClientError.self, "nothing signs them") { try make(.unsigned, parameters) }
-        #expect(throws: ClientError.self) { try make(.unsigned, url: "http://old.example.com") }
-        #expect(throws: ClientError.self) { try LegacyScheme.authV1(key: "a key id with a space", secret: "s") }
-        #expect(throws: ClientError.self) { try LegacyScheme.authV2(clientID: "k", secret: "") }
-        #expect(throws: ClientError.self) { try LegacySessionRemains(account: "a", userID: 0, token: "t") }
-        #expect(throws: ClientError.self) { try LegacySessionRemains(account: "a", userID: 1, token: "t\n") }
+        #expect(throws: CountersignError.self, "it signs no forms") { try make(v4) }
+        #expect(throws: CountersignError.self, "nothing signs them") { try make(.unsigned, parameters) }
+        #expect(throws: CountersignError.self) { try make(.unsigned, url: "http://old.example.com") }
+        #expect(throws: CountersignError.self) { try LegacyScheme.authV1(key: "a key id with a space", secret: "s") }
+        #expect(throws: CountersignError.self) { try LegacyScheme.authV2(clientID: "k", secret: "") }
+        #expect(throws: CountersignError.self) { try LegacySessionRemains(account: "a", userID: 0, token: "t") }
+        #expect(throws: CountersignError.self) { try LegacySessionRemains(account: "a", userID: 1, token: "t\n") }
         #expect(throws: Never.self) { try make(.unsigned) }
     }
 
@@ -149,7 +151,7 @@ import Testing
             let carrier = MockTransport { seen in
                 if seen.target == "/login/login.php" { return MockAnswer(text: Self.login) }
                 if seen.target == "/login/token.php" { return MockAnswer(text: #"{"token":"t-two"}"#) }
-                let isNew = seen.fields.contains(HTTPField("Authorization", "Bearer t-two"))
+                let isNew = seen.fields.contains(HeaderField("Authorization", "Bearer t-two"))
                 return MockAnswer(isNew ? 200 : 401)
             }
             let client = try client(carrier, folder) { $0.unauthorized = meaning }

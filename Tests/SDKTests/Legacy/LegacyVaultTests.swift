@@ -25,7 +25,7 @@ import Testing
         defer { withExtendedLifetime(folder) {} }
         let carrier = MockTransport { _ in MockAnswer(text: LegacyClientTests.login) }
         try await client(carrier, folder, .session).logIn("anna", "pass word")
-        let anna = ClientState.active(Account(name: "anna", session: "7"))
+        let anna = CountersignState.active(CountersignAccount(name: "anna", session: "7"))
         #expect(await (try client(carrier, folder, .session)).resume() == anna, "it is kept")
         #expect(await (try client(carrier, folder, .nothing)).resume() == .signedOut(.nobody))
         #expect(await (try client(carrier, folder, .session)).resume() == .signedOut(.nobody), "it is gone")
@@ -52,8 +52,8 @@ import Testing
         let sent = carrier.seen.count
         #expect(later.state == .unavailable)
         #expect(await later.resume() == .unavailable)
-        await #expect(throws: ClientError.self) { try await later.data(for: APIRequest("/a")) }
-        await #expect(throws: ClientError.self) { try await later.logIn("anna", "pass word") }
+        await #expect(throws: CountersignError.self) { try await later.data(for: APIRequest("/a")) }
+        await #expect(throws: CountersignError.self) { try await later.logIn("anna", "pass word") }
         #expect(carrier.seen.count == sent)
         var open = APIRequest("/news")
         open.caller = .app

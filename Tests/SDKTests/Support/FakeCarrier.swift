@@ -7,7 +7,7 @@ actor FakeBackend {
     /// What becomes of a request for the backend.
     enum Reaction: Sendable {
         /// The authority lets it through, and the backend answers so, unsigned.
-        case answer(Int, [HTTPField] = [], [UInt8] = [])
+        case answer(Int, [HeaderField] = [], [UInt8] = [])
         /// It never arrives, or its answer does not.
         case fail(TransportError)
         /// The authority refuses it in its own name.
@@ -58,7 +58,7 @@ actor FakeBackend {
                 throw TransportError(.machine("the authority of the tests"), .notSent)
             }
             let message = response.message
-            let fields = message.fields.map { HTTPField(message.text($0.name), message.text($0.value)) }
+            let fields = message.fields.map { HeaderField(message.text($0.name), message.text($0.value)) }
             return FakeBackend.response(200, fields, arriving)
         case .silence:
             try? await Task.sleep(for: .seconds(60))
@@ -105,11 +105,11 @@ actor FakeBackend {
 
     private static func response(_ response: Response) -> IncomingResponse {
         let message = response.message
-        let fields = message.fields.map { HTTPField(message.text($0.name), message.text($0.value)) }
+        let fields = message.fields.map { HeaderField(message.text($0.name), message.text($0.value)) }
         return FakeBackend.response(response.status, fields, message.body)
     }
 
-    private static func response(_ status: Int, _ fields: [HTTPField], _ body: [UInt8]) -> IncomingResponse {
+    private static func response(_ status: Int, _ fields: [HeaderField], _ body: [UInt8]) -> IncomingResponse {
         IncomingResponse(status: status, fields: fields, body: ResponseBody(WholeBody(body)))
     }
 }

@@ -12,11 +12,13 @@ func someRelease() throws -> ReleaseKey {
 
 extension TestServer {
     /// A client over the transport that apps get, to this server in the clear.
-    func client(_ folder: TestFolder, _ change: (inout ClientOptions) -> Void = { _ in }) throws -> Client {
-        var options = ClientOptions()
+    func client(_ folder: TestFolder, _ change: (inout CountersignOptions) -> Void = { _ in }) throws
+        -> CountersignClient
+    {
+        var options = CountersignOptions()
         options.encryption = .noneSoThatAnybodyReadsAndChangesEverything
         change(&options)
-        return try Client(
+        return try CountersignClient(
             release: someRelease(), baseURL: "http://127.0.0.1:\(port)", vault: .folder(folder.path), trust: .system,
             options: options)
     }
@@ -50,17 +52,19 @@ struct Certificates: Sendable {
 
     /// A client of `api.example.com`, which is here.
     func client(
-        _ server: TestServer, _ folder: TestFolder, _ trust: Trust, _ change: (inout ClientOptions) -> Void = { _ in }
-    ) throws -> Client {
+        _ server: TestServer, _ folder: TestFolder, _ trust: Trust,
+        _ change: (inout CountersignOptions) -> Void = { _ in }
+    ) throws -> CountersignClient {
         var transport = TransportOptions()
         transport.authorities = .instead([root.certificate])
-        transport.addresses[try Host("api.example.com")] = try Host("127.0.0.1")
+        transport.addresses[try Trust.Host("api.example.com")] = try Trust.Host("127.0.0.1")
         transport.clock.wall = { time }
-        var options = ClientOptions()
+        var options = CountersignOptions()
         options.carriage = .standard(transport)
         options.clock.wall = { time }
+        options.missingAuthorityKey = .leavesRefusalsUnverified
         change(&options)
-        return try Client(
+        return try CountersignClient(
             release: someRelease(), baseURL: "https://api.example.com:\(server.port)", vault: .folder(folder.path),
             trust: trust, options: options)
     }

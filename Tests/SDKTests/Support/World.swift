@@ -11,17 +11,19 @@ struct World: Sendable {
     let backend: FakeBackend
     let clock = TestClock()
     let folder: TestFolder
-    var options = ClientOptions()
+    var options = CountersignOptions()
     /// A second one signs with the same release, as another start of the app does.
     let release: ReleaseKey
 
-    init(_ change: (inout ClientOptions) -> Void = { _ in }) async throws {
+    init(_ change: (inout CountersignOptions) -> Void = { _ in }) async throws {
         let authority = try FakeAuthority()
         self.authority = authority
         backend = FakeBackend(authority)
         folder = try TestFolder()
         options.carriage = .custom(FakeCarrier(backend: backend))
         options.clock = clock.device
+        // Whatever the machine has that the tests run on.
+        options.deviceKeyStorage = .softwareOnly
         change(&options)
         release = ReleaseKey(
             id: authority.releaseID?.description ?? "", app: nil,
@@ -29,14 +31,14 @@ struct World: Sendable {
             authorityKey: SigningKey(authority.answerKey))
     }
 
-    func client() throws -> Client {
-        try Client(
+    func client() throws -> CountersignClient {
+        try CountersignClient(
             release: release, baseURL: "https://api.example.com", vault: .folder(folder.path), trust: .system,
             options: options)
     }
 
     /// A client with somebody signed in.
-    func signedIn(_ name: String = "alice") async throws -> Client {
+    func signedIn(_ name: String = "alice") async throws -> CountersignClient {
         let client = try client()
         try await client.signUp(name, "correct horse")
         try await client.logIn(name, "correct horse")

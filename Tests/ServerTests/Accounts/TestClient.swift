@@ -17,6 +17,8 @@ struct TestClient {
     var device: Device
     let signing: PrivateKey
     var peer = "192.0.2.1:50000"
+    /// What is sent for `key_storage`; nil where the device's own is.
+    var statedStorage: JSONValue?
     /// Cheap: which stretching a client uses is its own matter, and Argon2id's cost is measured elsewhere.
     var stretching: KeyStretching
 
@@ -116,10 +118,13 @@ struct TestClient {
     }
 
     var deviceMembers: JSONValue {
-        [
-            "signing_key": encoded(device.signingKey.bytes), "agreement_key": encoded(device.agreementKey.bytes),
-            "class": .string(device.kind.rawValue), "name": .string(device.name.description),
+        var members: [(name: String, value: JSONValue)] = [
+            ("signing_key", encoded(device.signingKey.bytes)), ("agreement_key", encoded(device.agreementKey.bytes)),
+            ("class", .string(device.kind.rawValue)), ("name", .string(device.name.description)),
         ]
+        let storage = statedStorage ?? device.keyStorage.map { .string($0.rawValue) }
+        if let storage { members.append(("key_storage", storage)) }
+        return .object(members)
     }
 
     func start(

@@ -8,7 +8,7 @@ package final class Link {
     private let tls: OpaquePointer?
 
     /// Takes over the descriptor.
-    init(_ descriptor: Int32, tls: OpaquePointer? = nil) {
+    package init(_ descriptor: Int32, tls: OpaquePointer? = nil) {
         self.descriptor = descriptor
         self.tls = tls
         Socket.setPatience(descriptor, seconds: 10)
@@ -45,7 +45,7 @@ package final class Link {
     }
 
     /// The server's end, once the handshake is through. Closes the descriptor where it is not.
-    static func accept(_ descriptor: Int32, as side: TLSSide) throws(NetworkProblem) -> Link {
+    package static func accept(_ descriptor: Int32, as side: TLSSide) throws(NetworkProblem) -> Link {
         Socket.setPatience(descriptor, seconds: 10)
         guard let tls = SSL_new(side.pointer) else {
             close(descriptor)

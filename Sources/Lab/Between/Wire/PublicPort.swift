@@ -3,8 +3,8 @@ import Glibc
 import Synchronization
 
 /// A listening port on 127.0.0.1 that gives each connection a thread of its own.
-final class PublicPort: Sendable {
-    let number: UInt16
+package final class PublicPort: Sendable {
+    package let number: UInt16
     private let listener: Int32
     private let state = Mutex(State())
 
@@ -14,18 +14,18 @@ final class PublicPort: Sendable {
     }
 
     /// `serve` is called on a thread of its own for each connection, with a descriptor that it has to close.
-    init(_ serve: @escaping @Sendable (Int32) -> Void) throws(StageFault) {
+    package init(_ serve: @escaping @Sendable (Int32) -> Void) throws(StageFault) {
         (listener, number) = try Socket.listen()
         TestThread.start { [self] in accept(serve) }
     }
 
     /// Cuts the connections there are.
-    func cutConnections() {
+    package func cutConnections() {
         state.withLock { for descriptor in $0.open { shutdown(descriptor, Int32(SHUT_RDWR)) } }
     }
 
     /// Cuts all connections, and takes no more.
-    func stop() {
+    package func stop() {
         state.withLock { state in
             guard !state.isStopped else { return }
             state.isStopped = true

@@ -33,12 +33,16 @@ package final class TLSSide: @unchecked Sendable {
 
     /// The server's, with a certificate for `host` that `authority` signs on the spot.
     package static func server(for host: String, by authority: Issued, at time: Int64) throws -> TLSSide {
-        let issued = try authority.issue(CertificateRequest(host, hosts: [host], at: time))
-        guard let pointer = SSL_CTX_new(TLS_server_method()) else { throw NetworkProblem.noHandshake("no memory") }
+        try server(showing: authority.issue(CertificateRequest(host, hosts: [host], at: time)))
+    }
+
+    /// The server's, with that certificate.
+    package static func server(showing issued: Issued) throws(NetworkProblem) -> TLSSide {
+        guard let pointer = SSL_CTX_new(TLS_server_method()) else { throw .noHandshake("no memory") }
         let side = TLSSide(pointer)
         guard SSL_CTX_use_certificate(pointer, issued.pointer) == 1,
             SSL_CTX_use_PrivateKey(pointer, issued.key) == 1
-        else { throw NetworkProblem.noHandshake("a certificate for \(host) that OpenSSL takes") }
+        else { throw .noHandshake("a certificate that OpenSSL takes") }
         SSL_CTX_set_alpn_select_cb(
             pointer,
             { _, chosen, length, offered, count, _ in

@@ -9,7 +9,7 @@ struct ClientHello {
 
     let bytes: [UInt8]
 
-    init(_ version: Version, to host: Host) {
+    init(_ version: Version, to host: Trust.Host) {
         var extensions: [UInt8] = []
         if !host.isAddress {
             let name = Array(host.description.utf8)

@@ -16,29 +16,35 @@ package struct Binary: Sendable {
     package func run(
         _ words: [String], typing input: String = "", data: String
     ) async throws(StageFault) -> [UInt8] {
-        let (path, errors) = (path, "\(data).complaints")
-        return try await Blocking.run { () throws(StageFault) in
-            let process = try ChildProcess(
-                [path] + words + ["--data", data], input: Array(input.utf8), environment: Binary.environment,
-                errors: errors)
-            let printed = process.rest(within: 60)
-            let status = process.wait()
-            guard status == 0 else {
-                let said = (try? Files.read(errors)).map { String(decoding: $0.suffix(400), as: UTF8.self) }
-                // The rest of the words may be secrets.
-                throw StageFault("countersign \(words.prefix(2).joined(separator: " ")): exit \(status): \(said ?? "")")
-            }
-            return printed
+        try await Blocking.run { () throws(StageFault) in try runBlocking(words, typing: input, data: data) }
+    }
+
+    /// The same. Blocks its thread.
+    @discardableResult
+    package func runBlocking(
+        _ words: [String], typing input: String = "", data: String
+    ) throws(StageFault) -> [UInt8] {
+        let errors = "\(data).complaints"
+        let process = try ChildProcess(
+            [path] + words + ["--data", data], input: Array(input.utf8), environment: Binary.environment,
+            errors: errors)
+        let printed = process.rest(within: 60)
+        let status = process.wait()
+        guard status == 0 else {
+            let said = (try? Files.read(errors)).map { String(decoding: $0.suffix(400), as: UTF8.self) }
+            // The rest of the words may be secrets.
+            throw StageFault("countersign \(words.prefix(2).joined(separator: " ")): exit \(status): \(said ?? "")")
         }
+        return printed
     }
 
     /// Starts one that goes on.
-    func start(_ words: [String], errors: String) throws(StageFault) -> ChildProcess {
+    package func start(_ words: [String], errors: String) throws(StageFault) -> ChildProcess {
         try ChildProcess([path] + words, environment: Binary.environment, errors: errors)
     }
 
     /// This process's own, but for settings of some deployment that it may have been given.
-    private static var environment: [String: String] {
+    package static var environment: [String: String] {
         var result: [String: String] = [:]
         var next = environ
         while let entry = next.pointee {

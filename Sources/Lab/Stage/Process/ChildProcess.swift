@@ -86,7 +86,7 @@ package final class ChildProcess: Sendable {
     }
 
     /// Connections of victims and attackers must end when they are closed here, whatever a child was started meanwhile.
-    private static func keepOwnFiles() {
+    package static func keepOwnFiles() {
         for name in (try? Files.names(in: "/proc/self/fd")) ?? [] {
             if let file = Int32(name), file > 2 { _ = fcntl(file, F_SETFD, FD_CLOEXEC) }
         }

@@ -50,17 +50,21 @@ package enum Files {
 
     /// The names in a folder, but those of sockets, which have nothing to be read or copied.
     package static func names(in folder: String) throws(StageFault) -> [String] {
+        try entries(of: folder).filter { !$0.isSocket }.map(\.name).sorted()
+    }
+
+    private static func entries(of folder: String) throws(StageFault) -> [(name: String, isSocket: Bool)] {
         guard let stream = opendir(folder) else { throw StageFault("\(folder): cannot be read: error \(errno)") }
         defer { closedir(stream) }
-        var names: [String] = []
+        var entries: [(name: String, isSocket: Bool)] = []
         while let entry = readdir(stream) {
-            if entry.pointee.d_type == UInt8(truncatingIfNeeded: DT_SOCK) { continue }
+            let isSocket = entry.pointee.d_type == UInt8(truncatingIfNeeded: DT_SOCK)
             let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
                 pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
             }
-            if name != ".", name != ".." { names.append(name) }
+            if name != ".", name != ".." { entries.append((name, isSocket)) }
         }
-        return names.sorted()
+        return entries
     }
 
     /// Every file below a folder, by its path.
@@ -81,7 +85,7 @@ package enum Files {
 
     /// Removes a folder and all below it. Never follows a link.
     package static func removeFolder(_ folder: String) {
-        for name in (try? names(in: folder)) ?? [] {
+        for (name, _) in (try? entries(of: folder)) ?? [] {
             let path = "\(folder)/\(name)"
             var state = stat()
             guard lstat(path, &state) == 0 else { continue }

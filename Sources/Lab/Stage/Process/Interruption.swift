@@ -11,9 +11,9 @@ package enum Interruption {
 
     private static let leftovers = Mutex(Leftovers())
 
-    static func willRun(_ process: pid_t) { leftovers.withLock { _ = $0.processes.insert(process) } }
+    package static func willRun(_ process: pid_t) { leftovers.withLock { _ = $0.processes.insert(process) } }
 
-    static func didEnd(_ process: pid_t) { leftovers.withLock { _ = $0.processes.remove(process) } }
+    package static func didEnd(_ process: pid_t) { leftovers.withLock { _ = $0.processes.remove(process) } }
 
     static func willFill(_ folder: String) { leftovers.withLock { _ = $0.folders.insert(folder) } }
 

@@ -1,0 +1,30 @@
+// Uploads that are sent later, by another process, without a signature.
+import Countersign
+import CountersignTransport
+import CountersignTrust
+import Foundation
+
+/// The right to send one upload, for twelve hours.
+func ticket(_ client: CountersignClient, _ file: String) async throws -> UploadTicket {
+    var request = APIRequest(.put, "/films/7", body: .file(path: file))
+    request.set("Content-Type", "video/mp4")
+    let ticket = try await client.uploadTicket(for: request, expiresIn: .seconds(12 * 3_600))
+    return ticket
+}
+
+/// By any HTTP stack. The fields are a secret.
+func show(_ ticket: UploadTicket) {
+    print(ticket.method, ticket.url, ticket.length, ticket.expires)
+    for field in ticket.fields { print("\(field.name): \(String(decoding: field.value, as: UTF8.self))") }
+    print(ticket.description)
+}
+
+#if canImport(Security)
+    /// By the system, also while the app does not run.
+    func upload(_ file: String, by ticket: UploadTicket, _ trust: Trust) throws {
+        let configuration = URLSessionConfiguration.background(withIdentifier: "com.example.uploads")
+        let delegate = PinningDelegate(trust: trust)
+        let session = URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
+        try ticket.uploadTask(in: session, fromFile: URL(fileURLWithPath: file)).resume()
+    }
+#endif

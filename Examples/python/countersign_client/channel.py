@@ -1,0 +1,101 @@
+"""Signed requests and believed answers. Only what the server has signed, and bound to the request that it
+answers, counts."""
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from . import transport
+from .errors import ClientError
+from .setup import Setup
+from .signatures import Answer, Key, Request, sign, verify
+from .state import State
+
+
+@dataclass(frozen=True)
+class Reply:
+    """An answer, and the id of the key that signed it; None where nothing vouches for it."""
+
+    answer: Answer
+    signer: str | None
+
+    @property
+    def members(self) -> dict:
+        try:
+            members = json.loads(self.answer.body)
+        except ValueError:
+            return {}
+        return members if isinstance(members, dict) else {}
+
+    @property
+    def refusal(self) -> str | None:
+        """The code of a refusal that the server has signed. A copy of an earlier answer says what was so
+        then."""
+        if self.signer is None or self.answer.status < 400 or "countersign-replayed" in self.answer.fields:
+            return None
+        code = self.members.get("code")
+        return code if isinstance(code, str) else None
+
+    def error(self) -> ClientError:
+        """The refusal, with what it says besides its code, and who has signed it."""
+        names = ("reason", "at", "by", "update_url")
+        said = {name: self.members[name] for name in names if name in self.members}
+        detail = str(self.members.get("detail", ""))
+        return ClientError(self.refusal or "", detail, signer=self.signer, **said)
+
+
+class Channel:
+    def __init__(self, setup: Setup, state: State):
+        self.setup, self.state = setup, state
+
+    def now(self) -> int:
+        """The server's time as far as it is known, else the device's; whole Unix seconds."""
+        return int(time.time()) + self.setup.clock_offset + self.state.values.get("behind", 0)
+
+    def _learn(self, server_time: object, asked: float) -> bool:
+        """Takes up the time of a signed answer, where it came within 5 s by a clock that nobody sets."""
+        if not isinstance(server_time, int) or time.monotonic() - asked > 5:
+            return False
+        self.state.save(behind=server_time - int(time.time()) - self.setup.clock_offset)
+        return True
+
+    def send(self, method: str, target: str, key: Key, fields: dict[str, str], body: bytes,
+             keys: dict[str, bytes], countersign: Callable[[Request], None] | None = None) -> Reply:
+        """Signs and sends. The first `stale` corrects the clock, and the request is signed anew and sent
+        once more. `keys` are those that a session's answers may be signed with; `countersign` adds a
+        second signature."""
+        for is_last in (False, True):
+            request = Request(method, target, self.setup.authority, dict(fields), body)
+            sign(request, key, self.now())
+            if countersign:
+                countersign(request)
+            asked = time.monotonic()
+            answer = transport.exchange(request, self.setup)
+            reply = Reply(answer, verify(answer, request, self.setup.authority_key, keys))
+            if reply.refusal != "stale" or is_last or not self._learn(reply.members.get("time"), asked):
+                return reply
+        raise AssertionError("unreachable")
+
+    def ask(self, route: str, members: dict, key: Key | None = None,
+            keys: dict[str, bytes] | None = None) -> Reply:
+        """Asks a route of the authority's own, as the release where no key is given. Its answer is signed,
+        or it is none."""
+        release = Key(self.setup.release, self.setup.secret, self.setup.release)
+        reply = self.send("POST", self.setup.prefix + route, key or release,
+            {"content-type": "application/json"},
+                          json.dumps(members).encode(), {} if keys is None else keys)
+        if reply.signer is None:
+            raise ClientError("false-answer", f"{route}: the answer is not signed")
+        self.note_update(reply)
+        if reply.refusal is not None:
+            raise reply.error()
+        if reply.answer.status != 200:
+            raise ClientError("false-answer", f"{route}: status {reply.answer.status}")
+        return reply
+
+    def note_update(self, reply: Reply) -> None:
+        """Keeps the link of a signed `update-required`, until a signed answer says something else."""
+        link = str(reply.members.get("update_url", "")) if reply.refusal == "update-required" else None
+        if reply.signer is not None and link != self.state.values.get("update"):
+            self.state.save(update=link)

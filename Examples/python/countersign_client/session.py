@@ -1,0 +1,142 @@
+"""A device's session: its epochs, their keys, the refresh that leads from one to the next, and its end."""
+
+import hmac
+import os
+
+from . import opaque
+from .channel import Channel
+from .encoding import decode, encode, transcript
+from .errors import ClientError
+from .signatures import AUTHORITY, Key
+from .state import Device
+
+
+def request_key(root: bytes) -> bytes:
+    return opaque.hkdf(root, b"countersign/1 request")
+
+
+def next_root(root: bytes, agreed: bytes) -> bytes:
+    return opaque.hkdf(root + agreed, b"countersign/1 ratchet")
+
+
+def token(session: dict, epoch: dict) -> str:
+    return f"s_{session['id']}.{epoch['number']}"
+
+
+class OnlyKey(dict):
+    """The key of a session whose token is not known yet: the answer names it."""
+
+    def __init__(self, key: bytes):
+        super().__init__()
+        self._key = key
+
+    def get(self, key_id: str, default: object = None) -> object:
+        return self._key if key_id != AUTHORITY and key_id.startswith("s_") else default
+
+
+class Session:
+    """What is kept of it is in the state, under `session`; see `State`."""
+
+    def __init__(self, channel: Channel):
+        self._channel, self._state, self._setup = channel, channel.state, channel.setup
+
+    @property
+    def values(self) -> dict:
+        return self._state.session
+
+    @property
+    def epoch(self) -> dict:
+        """The one that requests are signed under: the newest."""
+        return self.values.get("successor") or self.values["current"]
+
+    @property
+    def token(self) -> str:
+        return token(self.values, self.epoch)
+
+    @property
+    def key(self) -> Key:
+        return Key(self.token, request_key(decode(self.epoch["root"], 32)), self._setup.release)
+
+    @property
+    def answer_keys(self) -> dict[str, bytes]:
+        epochs = [self.values["current"], self.values.get("successor")]
+        return {token(self.values, one): request_key(decode(one["root"], 32)) for one in epochs if one}
+
+    def begin(self, values: dict) -> None:
+        self._state.save(session=values, ended=None)
+
+    def end(self, reason: str) -> None:
+        self._state.save(session=None, ended=reason)
+
+    def heed(self, signer: str | None, refusal: ClientError | None = None) -> None:
+        """Takes in who has signed an answer, and the refusal that it was. What the successor's key has
+        signed shows that the server has it: the epoch before is over. A session ends by its own key's word
+        alone; under the authority's, the same word may be about what somebody has changed on the way.
+        Without a reason no session has ended: the route needs one."""
+        values = self.values
+        is_own = signer in self.answer_keys
+        if "successor" in values and signer == token(values, values["successor"]):
+            self._go_on_with_successor()
+        if refusal and refusal.code == "session-ended" and refusal.members.get("reason") and is_own:
+            self.end(str(refusal.members["reason"]))
+
+    def may_refresh(self, refusal: ClientError, used: str) -> bool:
+        """Whether a refusal of the token that was used is mended by a refresh. One of the successor may be
+        honest, and about a request that somebody changed: the epoch before tells."""
+        if refusal.code == "token-expired":
+            return refusal.members.get("signer") == used
+        return refusal.code in ("unknown-key", "bad-signature") and "successor" in self.values
+
+    def refresh(self) -> None:
+        """Leaves the session's epoch for the next one. A lost answer is asked for by the same attempt, at
+        another time, now or whenever this is called again: the attempt is kept before it is sent
+        (docs/protocol.md, "Refresh")."""
+        losses, replays = 0, 0
+        while True:
+            try:
+                return self._refresh_once()
+            except ClientError as error:
+                losses += error.code in ("network", "false-answer")
+                replays += error.code == "replayed"
+                if error.code not in ("network", "false-answer", "replayed") or losses > 1:
+                    self.heed(error.members.get("signer"), error)
+                    raise
+                if replays > 1:
+                    # With two times: the attempt was followed, and its successor is in use.
+                    if "successor" not in self.values:
+                        raise
+                    return self._go_on_with_successor()
+
+    def _refresh_once(self) -> None:
+        values, setup, device = dict(self.values), self._setup, Device(self._state)
+        current = values["current"]
+        attempt = decode(values["attempt"], 16) if "attempt" in values else os.urandom(16)
+        moment = max(self._channel.now(), values.get("attempt_time", 0) + 1)
+        values |= {"attempt": encode(attempt), "attempt_time": moment}
+        self._state.save(session=values)
+        root, left = decode(current["root"], 32), token(values, current)
+        said = transcript("refresh", setup.app, setup.release, decode(values["id"], 16), current["number"],
+                          attempt, moment)
+        reply = self._channel.ask("/token", {
+            "token": left, "attempt": encode(attempt), "time": moment,
+            "mac": encode(hmac.digest(request_key(root), said, "sha256")),
+            "signature": encode(device.sign(said)),
+        }, keys=self.answer_keys)
+        agreed = device.agree(decode(reply.members.get("ephemeral"), 65))
+        successor = {"number": current["number"] + 1, "root": encode(next_root(root, agreed))}
+        if reply.signer != left or reply.members.get("token") != token(values, successor):
+            raise ClientError("false-answer", "token: not the next epoch, signed with the session's key")
+        self._state.save(session={**values, "successor": successor})
+
+    def _go_on_with_successor(self) -> None:
+        values = self.values
+        kept = {"account": values["account"], "id": values["id"], "current": values["successor"]}
+        self._state.save(session=kept)
+
+    def renew(self) -> None:
+        """Refreshes on request: from the newest epoch, which a signed answer has to confirm first."""
+        if "successor" in self.values:
+            reply = self._channel.send("GET", self._setup.prefix + "/session", self.key, {}, b"",
+                self.answer_keys)
+            self.heed(reply.signer, reply.error() if reply.refusal else None)
+        self.refresh()

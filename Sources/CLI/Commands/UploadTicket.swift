@@ -1,0 +1,72 @@
+import Countersign
+import CountersignAuthority
+import CountersignTransport
+import CountersignWire
+
+extension Command {
+    static let uploadTicket = Command(
+        words: ["upload-ticket"], summary: "get the right to send one upload later, without a signature",
+        positionals: [Positional(name: "URL|PATH")],
+        options: [
+            ClientDesk.profileOption, .value("file", "F", "the file that will be sent"),
+            .value("request", "METHOD", "PUT, POST or PATCH (default: PUT)", letter: "X"),
+            .value("content-type", "TYPE", "the Content-Type that it will have; none goes on otherwise"),
+            .value("expires", "TIME", "how long the ticket lives, such as 30m or 12h (default: 1h)"), .json,
+        ],
+        notes: """
+            Prints the curl command that sends the file. Whoever has the ticket can send this file there once,
+            before it runs out and while the session lives; nothing else can be done with it. The app's policy
+            must allow tickets (`countersign app policy APP --set upload-tickets=16`).
+            """
+    ) { (run) throws(Fault) in
+        guard let file = run.arguments.value("file") else { throw Fault(.usage, "--file F: missing") }
+        let text = run.arguments.value("expires") ?? "1h"
+        guard let seconds = PolicyKey.seconds(text[...]) else {
+            throw Fault(.usage, "--expires `\(text)`: expected a time from 1s to 24h such as 30m")
+        }
+        var request = APIRequest(
+            APIMethod(run.arguments.value("request") ?? "PUT"), run.arguments.positional("URL|PATH") ?? "/",
+            body: .file(path: file))
+        if let type = run.arguments.value("content-type") { request.set("Content-Type", type) }
+        let desk = try ClientDesk(run)
+        let asked = request
+        let ticket = try desk.perform { (client) throws(CountersignError) in
+            try await client.uploadTicket(for: asked, expiresIn: .seconds(seconds))
+        }
+        try run.print(ticket.json) { ticket.curl(sending: file, trusting: desk.profile.certificates) }
+        return .success
+    }
+}
+
+extension UploadTicket {
+    fileprivate var json: JSONValue {
+        [
+            "method": .string(method.description), "url": .string(url), "length": .integer(Int64(length)),
+            "expires": .integer(expires), "headers": .object(fields.map { ($0.name, .string($0.text)) }),
+        ]
+    }
+
+    /// `-T` would add the file's name to a path that ends in `/`.
+    fileprivate func curl(sending file: String, trusting authority: String?) -> String {
+        let isFolder = url.prefix { $0 != "?" }.hasSuffix("/")
+        var words = ["curl", "--fail-with-body", "--path-as-is", "--globoff", "-X", method.description]
+        if let authority { words += ["--cacert", authority] }
+        words += isFolder ? ["--data-binary", "@\(file)"] : ["-T", file]
+        for field in fields { words += ["-H", "\(field.name): \(field.text)"] }
+        return (words + [url]).map(UploadTicket.quoted).joined(separator: " ")
+    }
+
+    /// As a POSIX shell reads it as one word.
+    private static func quoted(_ word: String) -> String {
+        let isPlain = word.utf8.allSatisfy { byte in
+            ASCII.isLetter(byte) || ASCII.isDigit(byte) || Array("-_./:@=,+".utf8).contains(byte)
+        }
+        guard !isPlain || word.isEmpty else { return word }
+        return "'" + word.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''")
+            + "'"
+    }
+}
+
+extension HeaderField {
+    fileprivate var text: String { String(decoding: value, as: UTF8.self) }
+}

@@ -1,0 +1,56 @@
+import CountersignWire
+
+/// Tickets for uploads that are sent later and without a signature. Source: docs/protocol.md, "Upload
+/// tickets".
+package struct UploadTickets: Sendable {
+    private let routes: OwnRoutes
+
+    package init(_ installation: Installation, _ surroundings: Surroundings) {
+        routes = OwnRoutes(installation: installation, surroundings: surroundings)
+    }
+
+    /// The one request that a ticket is asked for.
+    package struct Upload: Sendable {
+        package var method: String
+        package var target: String
+        package var contentType: String?
+        /// Bytes of the body.
+        package var length: Int
+        /// SHA-256 of the body, 32 bytes.
+        package var sha256: [UInt8]
+
+        package init(method: String, target: String, contentType: String?, length: Int, sha256: [UInt8]) {
+            self.method = method
+            self.target = target
+            self.contentType = contentType
+            self.length = length
+            self.sha256 = sha256
+        }
+    }
+
+    package struct Issued: Sendable {
+        /// A secret.
+        package let ticket: String
+        /// Whole Unix seconds.
+        package let expires: Int64
+    }
+
+    /// Asks for a ticket that lives for `seconds`.
+    nonisolated(nonsending) package func issue(
+        for upload: Upload, lifetime seconds: Int64
+    ) async throws(ClientProblem) -> Issued {
+        var members: [(name: String, value: JSONValue)] = [
+            ("method", .string(upload.method)), ("target", .string(upload.target)),
+            ("content_digest", .string("sha-256=:\(Base64.encode(upload.sha256.span, .standard)):")),
+            ("length", .integer(Int64(upload.length))), ("expires_in", .integer(seconds)),
+        ]
+        if let type = upload.contentType { members.append(("content_type", .string(type))) }
+        let answer = try await routes.ask("POST", "/uploads", .object(members))
+        let ticket = try answer.text("ticket")
+        let isPlain = ticket.utf8.allSatisfy {
+            ASCII.isLetter($0) || ASCII.isDigit($0) || $0 == 0x5F || $0 == 0x2D
+        }
+        guard isPlain, ticket.hasPrefix("u_") else { throw answer.missing("ticket", "an upload ticket") }
+        return Issued(ticket: ticket, expires: try answer.number("expires"))
+    }
+}

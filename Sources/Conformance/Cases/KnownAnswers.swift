@@ -1,0 +1,134 @@
+import CountersignHandshake
+import CountersignOpaque
+import CountersignSeal
+import CountersignWire
+
+/// What the protocol computes from given values. Inputs are drawn anew for each run; what is expected is
+/// computed by the gateway's own code.
+extension ConformanceCase {
+    static let knownAnswers: [ConformanceCase] = [
+        ConformanceCase(
+            "known-signature", section: "A signed request: message-signatures",
+            "The signature base has the value of each component on a line of its own, covers what must be "
+                + "covered, and is authenticated "
+                + "with HMAC-SHA256."
+        ) { (trial) throws(CaseFailure) in
+            let port = try trial.port()
+            for sample in KnownSignature.samples { try sample.check(port) }
+        },
+        ConformanceCase(
+            "known-password", section: "Sign-up",
+            "OPAQUE gets a password's UTF-8 with other spaces as U+0020, in normalisation form C."
+        ) { (trial) throws(CaseFailure) in
+            let port = try trial.port()
+            let samples: [(String, String?)] = [
+                ("correct horse", "correct horse"), ("e\u{301}te\u{301}", "\u{E9}t\u{E9}"),
+                ("a\u{A0}b\u{3000}c", "a b c"), ("\u{FF21}b ", "\u{FF21}b "), ("UPPER lower", "UPPER lower"),
+                ("a\u{7}b", nil), ("", nil), (String(repeating: "x", count: 1_025), nil),
+            ]
+            for (text, expected) in samples {
+                switch (try port.act("known-password", ["text": .string(text)]), expected) {
+                case (.done(let answer), let expected?):
+                    try answer.expect(
+                        "bytes", Array(expected.utf8), of: "The password \(text.debugDescription)")
+                case (.failed, nil): break
+                case (.done, nil):
+                    throw CaseFailure(
+                        "The password \(text.debugDescription) is refused.", observed: "it is taken")
+                case (.failed(let code, _), _?):
+                    throw CaseFailure(
+                        "The password \(text.debugDescription) is taken.",
+                        observed: "it is refused: `\(code)`")
+                }
+            }
+        },
+        ConformanceCase(
+            "known-account", section: "Account names",
+            "An account's name is in normalisation form C with A to Z in lower case; what cannot be a name "
+                + "is refused."
+        ) { (trial) throws(CaseFailure) in
+            let port = try trial.port()
+            let samples: [(String, String?)] = [
+                ("Alice", "alice"), ("alice smith", "alice smith"), ("A\u{30A}ngstrom", "\u{C5}ngstrom"),
+                ("\u{212B}B", "\u{C5}b"), ("\u{C4}RGER", "\u{C4}rger"), ("J\u{30C}", "\u{1F0}"),
+                (" alice", nil), ("a  b", nil),
+                ("al\u{200B}ice", nil), ("a\u{A0}b", nil), ("", nil),
+                (String(repeating: "a", count: 129), nil),
+            ]
+            for (text, expected) in samples {
+                let reply = try port.act("known-account", ["text": .string(text)])
+                var actual: String?
+                if case .done(let answer) = reply { actual = answer.text("name") }
+                let isSame = actual.map { Array($0.utf8) } == expected.map { Array($0.utf8) }
+                guard isSame else {
+                    throw CaseFailure(
+                        "The name \(text.debugDescription) is \(expected?.debugDescription ?? "refused").",
+                        observed: "it is \(actual?.debugDescription ?? "refused")")
+                }
+            }
+        },
+        ConformanceCase(
+            "known-registration", section: "Sign-up",
+            "OPAQUE's registration record is RFC 9807's with ristretto255-SHA512, HKDF and HMAC with "
+                + "SHA-512, and Argon2id with 19 MiB."
+        ) { (trial) throws(CaseFailure) in try KnownOpaque().checkRegistration(trial.port()) },
+        ConformanceCase(
+            "known-login", section: "Login",
+            "OPAQUE's login gives RFC 9807's third message and session key for the identities and the "
+                + "context that the protocol names."
+        ) { (trial) throws(CaseFailure) in try KnownOpaque().checkLogin(trial.port()) },
+        ConformanceCase(
+            "known-session-keys", section: "Login",
+            "Finish key and root are expanded from OPAQUE's session key; the request key is extracted and "
+                + "expanded from the root; the next "
+                + "root from the root and what the device agrees on."
+        ) { (trial) throws(CaseFailure) in
+            let port = try trial.port()
+            let (key, agreed) = (Secret(random: 64), Secret(random: 32))
+            let keys = LoginKeys(sessionKey: key)
+            let next = keys.root.next(agreed: agreed)
+            let answer = try port.done(
+                "known-session-keys", ["session_key": .bytes(key.exposed), "agreed": .bytes(agreed.exposed)])
+            let what = "The session key \(Base64.encode(key.exposed.span, .url))"
+            try answer.expect("root", keys.root.secret.exposed, of: what)
+            try answer.expect("request", keys.root.requestKey.exposed, of: what)
+            try answer.expect("next_root", next.secret.exposed, of: what)
+            try answer.expect("next_request", next.requestKey.exposed, of: what)
+            // The finish key authenticates alone: the product's code does not give it out.
+            let message = Array("finish".utf8)
+            let finish = Base64.decode(answer.text("finish"), .url) ?? []
+            let (ours, theirs) = (
+                keys.finish.authenticate(message.span),
+                HMACSHA256(key: finish.span).authenticate(message.span)
+            )
+            try trial.expect(
+                ours.indices.allSatisfy { ours[$0] == theirs[$0] },
+                "\(what): `finish` is expanded from it with info `countersign/1 finish`.",
+                observed: "it is \(answer.text("finish"))")
+        },
+        ConformanceCase(
+            "known-refresh", section: "Refresh",
+            "A refresh's transcript is its label, the app, the release, the session, the epoch, the attempt "
+                + "and the time."
+        ) { (trial) throws(CaseFailure) in
+            let port = try trial.port()
+            let random = SystemRandom()
+            guard let session = SessionID(random.bytes(16).span) else { throw .notStaged("no session id") }
+            let transcript = RefreshTranscript(
+                app: "shop", release: "r_known", token: SessionToken(id: session, epoch: 7),
+                attempt: random.bytes(16),
+                time: trial.now)
+            let key = random.bytes(32)
+            let tag = HMACSHA256(key: key.span).authenticate(transcript.bytes.span)
+            let answer = try port.done(
+                "known-refresh",
+                [
+                    "app": "shop", "release": "r_known", "session": .bytes(session.bytes), "epoch": 7,
+                    "attempt": .bytes(transcript.attempt), "time": .integer(transcript.time),
+                    "key": .bytes(key),
+                ])
+            try answer.expect("transcript", transcript.bytes, of: "The refresh")
+            try answer.expect("mac", tag.indices.map { tag[$0] }, of: "The refresh")
+        },
+    ]
+}

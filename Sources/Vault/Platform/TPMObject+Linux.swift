@@ -1,0 +1,62 @@
+#if os(Linux)
+    import CTPM
+    import CountersignSeal
+
+    /// What a TPM gave out for an object: its public part and its private part, which only that TPM opens.
+    ///
+    /// As bytes: length (2) ‖ public part ‖ private part, as `tss2-mu` writes them.
+    struct TPMObject {
+        var publicPart = TPM2B_PUBLIC()
+        var privatePart = TPM2B_PRIVATE()
+
+        /// More than any object of ours takes.
+        static let longest = 4096
+
+        /// Nil where `bytes` are not what ``bytes(_:_:)`` wrote.
+        init?(_ bytes: [UInt8]) {
+            guard (3...TPMObject.longest).contains(bytes.count) else { return nil }
+            var at = 2
+            guard Tss2_MU_TPM2B_PUBLIC_Unmarshal(bytes, bytes.count, &at, &publicPart) == 0,
+                at == 2 + (Int(bytes[0]) << 8 | Int(bytes[1])),
+                Tss2_MU_TPM2B_PRIVATE_Unmarshal(bytes, bytes.count, &at, &privatePart) == 0, at == bytes.count
+            else { return nil }
+        }
+
+        /// Nil where the library cannot write them.
+        static func bytes(
+            _ publicPart: UnsafePointer<TPM2B_PUBLIC>, _ privatePart: UnsafePointer<TPM2B_PRIVATE>
+        ) -> [UInt8]? {
+            var bytes = [UInt8](repeating: 0, count: longest)
+            var middle = 2
+            guard Tss2_MU_TPM2B_PUBLIC_Marshal(publicPart, &bytes, bytes.count, &middle) == 0 else {
+                return nil
+            }
+            var end = middle
+            guard Tss2_MU_TPM2B_PRIVATE_Marshal(privatePart, &bytes, bytes.count, &end) == 0 else {
+                return nil
+            }
+            (bytes[0], bytes[1]) = (UInt8((middle - 2) >> 8), UInt8((middle - 2) & 0xFF))
+            return Array(bytes[..<end])
+        }
+
+        /// Of a key on P-256; nil for other objects.
+        var point: P256Point? { TPMObject.point(publicPart.publicArea) }
+
+        static func point(_ area: TPMT_PUBLIC) -> P256Point? {
+            guard area.type == TPM2_ALG_ID(TPM2_ALG_ECC),
+                area.parameters.eccDetail.curveID == TPM2_ECC_CURVE(TPM2_ECC_NIST_P256),
+                let x = TPMObject.coordinate(area.unique.ecc.x),
+                let y = TPMObject.coordinate(area.unique.ecc.y)
+            else { return nil }
+            return P256Point([0x04] + x + y)
+        }
+
+        /// 32 bytes, with the zeros in front that a TPM may leave out; nil for a number that is longer.
+        static func coordinate(_ number: TPM2B_ECC_PARAMETER) -> [UInt8]? {
+            let count = Int(number.size)
+            guard count <= 32 else { return nil }
+            let bytes = withUnsafeBytes(of: number.buffer) { Array($0.prefix(count)) }
+            return [UInt8](repeating: 0, count: 32 - count) + bytes
+        }
+    }
+#endif

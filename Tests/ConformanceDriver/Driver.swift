@@ -1,0 +1,99 @@
+import Countersign
+import CountersignSeal
+import CountersignWire
+
+/// A client, and what it is told to do.
+struct Driver {
+    private let client: CountersignClient
+
+    init(_ action: Action) throws {
+        let release = try ReleaseKey(
+            id: action["key_id"], secret: action["secret"], authorityKey: action["authority_key"], app: action["app"])
+        let policy = try Trust.Policy.pins(action.texts("pins"), backups: action.texts("backup_pins"))
+        let trust = Trust([Trust.Rule(try Trust.HostPattern("localhost"), policy)], others: .refused)
+        let (system, offset) = (DeviceClock.system, action.seconds("clock_offset"))
+        var options = CountersignOptions()
+        options.device = DeviceDescription(.desktop, name: action["device_name"])
+        options.clock = DeviceClock(wall: { system.wall() + offset }, monotonic: system.monotonic)
+        client = try CountersignClient(
+            release: release, baseURL: action["url"], vault: .folder(action["state"]), trust: trust, options: options)
+    }
+
+    func answer(to action: Action) async -> JSONValue {
+        do throws(CountersignError) {
+            guard let members = try await carryOut(action) else { return ["unsupported": true] }
+            return ["ok": .object(members.map { (name: $0.0, value: $0.1) })]
+        } catch {
+            return ["error": ["code": .string(code(of: error)), "detail": .string("\(error)")]]
+        }
+    }
+
+    /// Nil for what the SDK does not show: what the `known-` actions ask for, it computes inside.
+    private func carryOut(_ action: Action) async throws(CountersignError) -> [(String, JSONValue)]? {
+        switch action["do"] {
+        case "set-up":
+            // As an app does at its launch.
+            await client.resume()
+            return [("port", "the SDK"), ("features", ["device-signature", "change-password"])]
+        case "sign-up": try await client.signUp(action["account"], action["password"])
+        case "log-in":
+            try await client.logIn(action["account"], action["password"])
+            return status
+        case "call": return try await call(action)
+        case "refresh":
+            // It refreshes when a token has run out, and not on request. Those of the app for this live for four seconds.
+            try? await Task.sleep(for: .milliseconds(4_300))
+            try await client.confirmSession()
+        case "log-out": try await client.logOut()
+        case "change-password": try await client.changePassword(from: action["password"], to: action["new_password"])
+        case "status": return status
+        default: return nil
+        }
+        return []
+    }
+
+    private func call(_ action: Action) async throws(CountersignError) -> [(String, JSONValue)] {
+        var request = APIRequest(
+            APIMethod(action["method"]), action["target"], fields: action.fields.map { HeaderField($0.0, $0.1) })
+        if !action.body.isEmpty { request.body = .bytes(action.body) }
+        if action.isOnce { request.idempotencyKey = Base64.encode(SystemRandom().bytes(16).span, .url) }
+        let (data, response) = try await client.data(for: request)
+        let body = Array(data)
+        return [("status", .integer(Int64(response.status))), ("body", .string(Base64.encode(body.span, .url)))]
+    }
+
+    private var status: [(String, JSONValue)] {
+        switch client.state {
+        case .active(let account):
+            [("state", "signed-in"), ("account", .string(account.name)), ("session", .string(account.session))]
+        case .updateRequired(let url): [("state", "update-required"), ("link", .optional(url))]
+        case .signedOut(.ended(let end)): [("state", "signed-out"), ("reason", .string(reason(of: end)))]
+        case .signedOut(.nobody): [("state", "signed-out")]
+        case .locked, .unavailable: [("state", "unavailable")]
+        }
+    }
+
+    private func reason(of end: SessionEnd) -> String {
+        switch end.how {
+        case .replaced: "replaced"
+        case .revoked: "revoked"
+        case .reused: "reused"
+        case .signedOut: "signed-out"
+        default: "\(end.how)"
+        }
+    }
+
+    /// As the protocol has them; else a word of the SDK's.
+    private func code(of error: CountersignError) -> String {
+        switch error {
+        case .wrongCredentials: "wrong-credentials"
+        case .signedOut: "session-ended"
+        case .updateRequired: "update-required"
+        case .refused(let refusal): refusal.code
+        case .transport: "network"
+        case .notGenuine: "false-answer"
+        case .notSignedIn: "not-signed-in"
+        default: "other"
+        }
+    }
+}

@@ -1,0 +1,93 @@
+// Proves that the judge reads what requests say of their signatures, and that forged answers are forged as
+// they are meant to be: those of a stranger do not verify, those under the authority's key do, and one that
+// is bound to nothing is refused for that alone.
+
+import CountersignLab
+import CountersignSchemes
+import CountersignSeal
+import CountersignWire
+import Testing
+
+@testable import CountersignConformance
+
+struct JudgingTests {
+    private static let input =
+        #"app=("@method" "@path" "content-digest");created=1763719200;nonce="n-1";keyid="s_x.3""#
+        + #";alg="hmac-sha256";tag="countersign""#
+
+    @Test(arguments: [
+        input, input + #", device=("signature";key="app");created=9;keyid="other";tag="countersign-device""#,
+    ])
+    func readsASignature(_ input: String) throws {
+        let request = RawRequest("GET", "/hello", fields: [("Signature-Input", input)])
+        let signed = try #require(SignedRequest(request))
+        #expect(signed.components == ["@method", "@path", "content-digest"])
+        #expect(signed.created == 1_763_719_200)
+        #expect(signed.nonce == "n-1")
+        #expect(signed.keyID == "s_x.3")
+    }
+
+    @Test(arguments: ["", "app", "app=(", "app=)("]) func readsNoSignature(_ input: String) {
+        #expect(SignedRequest(RawRequest("GET", "/", fields: [("Signature-Input", input)])) == nil)
+        #expect(SignedRequest(RawRequest("GET", "/")) == nil)
+    }
+
+    // MARK: Forged answers
+
+    private let authority = Secret(random: 32)
+    private let refusal = Forgery.refusal(401, "session-ended", [("reason", "revoked")])
+
+    /// What a client that has the authority's key makes of an answer.
+    private func verdict(_ answer: RawResponse, _ request: RawRequest) throws -> VerifyAnswer.Finding {
+        let keyID = try #require(KeyID(MessageSignatures.authorityKeyID))
+        let publicKey = try PrivateKey(ed25519Seed: authority).publicKey
+        let fields = answer.fields.lines.map { Draft.Field($0.name, $0.value) }
+        var draft = Draft(method: request.method, target: Array(request.target.utf8), authority: "localhost")
+        draft.fields = request.fields.lines.map { Draft.Field($0.name, $0.value) }
+        return try VerifyAnswer([keyID: SigningKey(publicKey)])(
+            Response(status: answer.status, fields: fields, body: answer.body), to: draft.request())
+    }
+
+    private let request = RawRequest(
+        "GET", "/hello?a=1", fields: [("Signature-Input", input), ("Signature", "app=:AAAA:")])
+
+    @Test func theAuthoritysIsGenuine() throws {
+        let answer = Forgery.signed(refusal, to: request, by: try Forgery.ed25519(authority), at: 1)
+        #expect(try verdict(answer, request) == .holds(try #require(KeyID("authority"))))
+    }
+
+    @Test func aStrangersIsNot() throws {
+        let answer = Forgery.signed(refusal, to: request, by: try Forgery.stranger(), at: 1)
+        #expect(throws: Refusal.self) { try verdict(answer, request) }
+    }
+
+    @Test func anUnboundOneIsRefused() throws {
+        let answer = Forgery.signedUnbound(refusal, by: try Forgery.ed25519(authority), at: 1)
+        #expect(answer.fields["signature"] != nil)
+        #expect(throws: Refusal.self) { try verdict(answer, request) }
+    }
+
+    @Test func anAlteredOneHasTheRightDigestAndAFalseSignature() throws {
+        let answer = Forgery.signed(refusal, to: request, by: try Forgery.ed25519(authority), at: 1)
+        let altered = Forgery.altered(answer, "reason", to: "expired")
+        #expect(altered.text.contains("expired"))
+        #expect(altered.fields["content-digest"] != answer.fields["content-digest"])
+        #expect(throws: Refusal.self) { try verdict(altered, request) }
+    }
+
+    @Test func anUnsignedOneSaysNothing() throws {
+        let answer = Forgery.signed(refusal, to: request, by: try Forgery.ed25519(authority), at: 1)
+        #expect(try verdict(Forgery.unsigned(answer), request) == .unsigned)
+    }
+
+    // MARK: The list
+
+    @Test func casesHaveNamesOfTheirOwn() {
+        let names = ConformanceCase.all.map(\.name)
+        #expect(Set(names).count == names.count)
+        for one in ConformanceCase.all {
+            #expect(one.name.allSatisfy { ("a"..."z").contains($0) || $0 == "-" })
+            #expect(one.requirement.hasSuffix("."))
+        }
+    }
+}

@@ -1,0 +1,61 @@
+// The sample app's model, as an app tests its own: over a mock transport, and a vault in which an account is
+// signed in. It proves what the black-box test cannot cause: a device that is offline, an answer that is lost.
+import Countersign
+import CountersignTestKit
+import Testing
+
+@testable import notes
+
+@MainActor
+@Suite(.timeLimit(.minutes(1))) struct NotesModelTests {
+    /// Answers `/notes`; the authority's own routes are not found.
+    private typealias Backend = @Sendable (SeenRequest) async throws(TransportError) -> MockAnswer
+
+    private func model(_ backend: @escaping Backend) throws -> NotesModel {
+        let vault = try FaultyVault().vault
+        try vault.pretend("anna", isSignedInTo: "api.example.com", app: "notes")
+        let key = try ReleaseKey(
+            id: "r_test", secret: "VGhpcnR5LXR3byBieXRlcyBvZiBhIHJlbGVhc2Uga2V5IQ", app: "notes")
+        var options = CountersignOptions()
+        options.carriage = .custom(MockTransport([], backend))
+        options.missingAuthorityKey = .leavesRefusalsUnverified
+        return NotesModel(
+            client: try CountersignClient(
+                release: key, baseURL: "https://api.example.com", vault: .using(vault), trust: .system,
+                options: options))
+    }
+
+    private func launch(_ backend: @escaping Backend) async throws -> NotesModel {
+        let model = try model(backend)
+        await model.retry()
+        while model.state.isBusy { await Task.yield() }
+        return model
+    }
+
+    @Test func aDeviceThatIsOfflineStaysSignedInAndCanSignOut() async throws {
+        let model = try await launch { _ throws(TransportError) in throw TransportError(.offline, .notSent) }
+        #expect(model.state.screen == .home(account: "anna"))
+        #expect(model.state.message == "You are offline.")
+        await model.logOut()
+        #expect(model.state == NotesState(screen: .login(notice: "You signed out.")))
+    }
+
+    @Test func aNoteWhoseAnswerIsLostIsNotCalledStored() async throws {
+        let model = try await launch { request throws(TransportError) in
+            guard request.method == "GET" else {
+                throw TransportError(.connectionLost("reset"), .outcomeUnknown)
+            }
+            return MockAnswer(text: request.target == "/notes" ? #"[{"id":1,"text":"Milk"}]"# : "")
+        }
+        #expect(model.state.notes == [Note(id: 1, text: "Milk")])
+        #expect(await !model.add("Bread"))
+        #expect(model.state.message?.contains("not known whether this was done") == true)
+        #expect(model.state.notes.count == 1 && !model.state.isBusy)
+    }
+
+    @Test func aBackendThatFailsIsNamed() async throws {
+        let model = try await launch { _ throws(TransportError) in MockAnswer(500, text: "") }
+        #expect(model.state.message == "The server could not do this (status 500).")
+        #expect(model.state.screen == .home(account: "anna"))
+    }
+}

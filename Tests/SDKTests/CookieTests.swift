@@ -1,0 +1,104 @@
+import CountersignWire
+import Testing
+
+@testable import Countersign
+
+/// A client that keeps cookies sends back to its server what the server set, signed, and forgets it with the account; one that does
+/// not keeps nothing.
+@Suite struct CookieTests {
+    private static let setting = Cookie.Setting(
+        host: "api.example.com", path: "/shop/cart", isEncrypted: true, time: 1_800_000_000)
+
+    @Test(
+        arguments: [
+            ("a=1", "/shop", nil, false), ("a=1; Path=/", "/", nil, false),
+            ("a=\"x y\"; path=/q;secure", "/q", nil, true),
+            ("a=1; Max-Age=60", "/shop", 1_800_000_060, false), ("a=1; max-age=-5", "/shop", 0, false),
+            ("a=1; Expires=Wed, 31 Jan 2029 12:00:01 GMT", "/shop", 1_864_555_201, false),
+            ("a=1; Expires=Wednesday, 31-Jan-29 12:00:01 GMT; Max-Age=9", "/shop", 1_800_000_009, false),
+            ("a=1; Expires=Wed Jan 31 12:00:01 2029", "/shop", 1_864_555_201, false),
+            ("a=1; Domain=example.com", "/shop", nil, false), ("a=1; Domain=.API.example.com", "/shop", nil, false),
+            ("a=1; Path=x; Expires=soon", "/shop", nil, false), ("__Host-a=1; Secure; Path=/", "/", nil, true),
+            ("a=1; Max-Age=99999999999999999999", "/shop", .max, false),
+        ] as [(String, String, Int64?, Bool)])
+    func whatAFieldSets(_ field: String, _ path: String, _ expires: Int64?, _ isSecure: Bool) throws {
+        let cookie = try #require(Cookie(field, CookieTests.setting))
+        #expect(cookie.path == path && cookie.expires == expires && cookie.isSecure == isSecure)
+    }
+
+    @Test(arguments: [
+        "", ";", "=1", "a", "a; Path=/", "a=1; Domain=example.org", "a=1; Domain=evil-example.com",
+        "a=1; Domain=pi.example.com",
+        "__Secure-a=1", "__Host-a=1; Secure", "__Host-a=1; Secure; Path=/; Domain=api.example.com", "a=1\u{7F}",
+        "a=\u{0}",
+        "a=" + String(repeating: "x", count: 4096),
+    ])
+    func whatSetsNothing(_ field: String) { #expect(Cookie(field, CookieTests.setting) == nil) }
+
+    @Test func dates() {
+        #expect(CookieDate.seconds("Thu, 01 Jan 1970 00:00:00 GMT") == 0)
+        #expect(CookieDate.seconds("Tue, 29 Feb 2000 23:59:59 GMT") == 951_868_799)
+        #expect(CookieDate.seconds("1 1:2:3 mar 69") == 3_129_325_323)
+        for wrong in [
+            "", "Tue, 29 Feb 2100 00:00:00", "1 Jan 2000 24:00:00", "32 Jan 2000 1:1:1", "Jan 2000 1:1:1", "1:1:1",
+        ] {
+            #expect(CookieDate.seconds(wrong) == nil, "\(wrong)")
+        }
+    }
+
+    @Test func whichRequestsTheyGoWith() throws {
+        let store = CookieStore()
+        let fields = [
+            "deep=1; Path=/shop/cart", "wide=2; Path=/", "tls=3; Path=/; Secure", "brief=4; Path=/; Max-Age=10",
+        ]
+        store.take(fields.map { HeaderField("Set-Cookie", $0) }, CookieTests.setting)
+        let time = CookieTests.setting.time
+        #expect(store.field(path: "/shop/cart/7", isEncrypted: true, at: time) == "deep=1; wide=2; tls=3; brief=4")
+        #expect(store.field(path: "/shop/cartoon", isEncrypted: false, at: time) == "wide=2; brief=4")
+        #expect(store.field(path: "/x", isEncrypted: true, at: time + 10) == "wide=2; tls=3")
+        store.take([HeaderField("set-cookie", "wide=; Path=/; Max-Age=0")], CookieTests.setting)
+        #expect(store.field(path: "/x", isEncrypted: false, at: time + 10) == nil)
+        // However many are set, a bounded number is kept.
+        store.take((0..<500).map { HeaderField("Set-Cookie", "n\($0)=1; Path=/") }, CookieTests.setting)
+        let names = store.cookies.map(\.name)
+        #expect(names.count == 50 && names.last == "n499")
+        #expect("\(store.cookies)".contains("=1") == false)
+    }
+
+    @Test func aClientKeepsThemForItsAccount() async throws {
+        let world = try await World { $0.cookies = .keptUntilSignOut }
+        let client = try await world.signedIn()
+        let set = [HeaderField("Set-Cookie", "sid=7; Path=/"), HeaderField("Set-Cookie", "lang=de")]
+        await world.backend.plan(.answer(200, set), at: "/shop/start")
+        _ = try await client.data(for: APIRequest("/shop/start"))
+        #expect(client.cookies.cookies.map(\.name) == ["sid", "lang"])
+        _ = try await client.data(for: APIRequest("/shop/cart?x=1"))
+        _ = try await client.data(for: APIRequest("/other"))
+        let own = HeaderField("Cookie", "mine=1")
+        _ = try await client.data(for: APIRequest(.get, "/shop/own", fields: [own]))
+        func cookies(_ path: String) async -> [String] {
+            await world.backend.copies(of: path).flatMap { $0.fields.filter { $0.name == "Cookie" } }
+                .map { String(decoding: $0.value, as: UTF8.self) }
+        }
+        #expect(await cookies("/shop/start") == [])
+        #expect(await cookies("/shop/cart") == ["lang=de; sid=7"])
+        #expect(await cookies("/other") == ["sid=7"])
+        #expect(await cookies("/shop/own") == ["mine=1"])
+        // Covered by the signature, like every field.
+        let input = await world.backend.copies(of: "/other").first?.fields.first { $0.name == "Signature-Input" }
+        let covered = String(decoding: input?.value ?? [], as: UTF8.self)
+        #expect(covered.contains("\"cookie\""))
+        try await client.logOut()
+        #expect(client.cookies.cookies.isEmpty)
+    }
+
+    @Test func byDefaultThereAreNone() async throws {
+        let world = try await World()
+        let client = try await world.signedIn()
+        await world.backend.plan(.answer(200, [HeaderField("Set-Cookie", "sid=7; Path=/")]), at: "/start")
+        _ = try await client.data(for: APIRequest("/start"))
+        _ = try await client.data(for: APIRequest("/next"))
+        #expect(client.cookies.cookies.isEmpty)
+        #expect(await world.backend.copies(of: "/next").allSatisfy { !$0.fields.contains { $0.name == "Cookie" } })
+    }
+}

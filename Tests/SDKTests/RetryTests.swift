@@ -1,0 +1,98 @@
+import CountersignTransport
+import CountersignWire
+import Testing
+
+@testable import Countersign
+
+/// What is sent again after a wait, how often, and what never is.
+@Suite(.timeLimit(.minutes(2))) struct RetryTests {
+    private static let quick = RetryPolicy(attempts: 3, firstDelay: .milliseconds(1), longestDelay: .seconds(2))
+    private static let offline = TransportError(.offline, .notSent)
+
+    private func world(_ retry: RetryPolicy = quick) async throws -> (World, CountersignClient) {
+        let world = try await World { $0.retry = retry }
+        return (world, try await world.signedIn())
+    }
+
+    @Test func aSafeRequestIsSentAgain() async throws {
+        let (world, client) = try await world()
+        await world.backend.plan(.fail(RetryTests.offline), at: "/orders")
+        await world.backend.plan(.answer(503), at: "/orders")
+        let events = client.events
+        let (_, response) = try await client.data(for: APIRequest("/orders"))
+        #expect(response.status == 200)
+        #expect(await world.backend.copies(of: "/orders").count == 3)
+        let again = await first(of: events) {
+            if case .sent(_, copy: 2, because: .backOff) = $0 { true } else { false }
+        }
+        #expect(again != nil)
+    }
+
+    @Test func theLastFailureIsTheCallers() async throws {
+        let (world, client) = try await world()
+        for _ in 0..<3 { await world.backend.plan(.fail(RetryTests.offline), at: "/orders") }
+        await #expect { try await client.data(for: APIRequest("/orders")) } throws: { error in
+            (error as? CountersignError)?.isOffline == true
+        }
+        #expect(await world.backend.copies(of: "/orders").count == 3)
+        for _ in 0..<3 { await world.backend.plan(.answer(502), at: "/items") }
+        #expect(try await client.data(for: APIRequest("/items")).1.status == 502)
+        #expect(await world.backend.copies(of: "/items").count == 3)
+    }
+
+    @Test func aKeyedRequestIsSentAgainUnlessItWasAnswered() async throws {
+        let (world, client) = try await world()
+        await world.backend.plan(.fail(RetryTests.offline), at: "/orders")
+        _ = try await client.data(for: APIRequest(.post, "/orders", body: .bytes([1])))
+        let copies = await world.backend.copies(of: "/orders")
+        let keys = copies.compactMap { $0.fields.first { $0.name == "Idempotency-Key" }?.value }
+        #expect(copies.count == 2 && keys.count == 2 && keys[0] == keys[1])
+        // The server would repeat this answer for this key.
+        await world.backend.plan(.answer(503), at: "/items")
+        #expect(try await client.data(for: APIRequest(.post, "/items", body: .bytes([1]))).1.status == 503)
+        #expect(await world.backend.copies(of: "/items").count == 1)
+    }
+
+    @Test func whatCannotBeMendedIsNotTried() async throws {
+        let (world, client) = try await world()
+        await world.backend.plan(.fail(TransportError(.malformedAnswer("test"), .brokenOff)), at: "/orders")
+        await #expect(throws: CountersignError.self) { try await client.data(for: APIRequest("/orders")) }
+        #expect(await world.backend.copies(of: "/orders").count == 1)
+        await world.backend.plan(.answer(404), at: "/items")
+        #expect(try await client.data(for: APIRequest("/items")).1.status == 404)
+        #expect(await world.backend.copies(of: "/items").count == 1)
+    }
+
+    @Test func aServerThatAsksForALongWaitGetsNoOther() async throws {
+        let (world, client) = try await world()
+        await world.backend.plan(.answer(503, [HeaderField("Retry-After", "3")]), at: "/orders")
+        #expect(try await client.data(for: APIRequest("/orders")).1.status == 503)
+        #expect(await world.backend.copies(of: "/orders").count == 1)
+        await world.backend.plan(.answer(503, [HeaderField("Retry-After", "0")]), at: "/items")
+        #expect(try await client.data(for: APIRequest("/items")).1.status == 200)
+    }
+
+    @Test func byDefaultNothingIs() async throws {
+        let (world, client) = try await world(CountersignOptions().retry)
+        await world.backend.plan(.fail(RetryTests.offline), at: "/orders")
+        await #expect(throws: CountersignError.self) { try await client.data(for: APIRequest("/orders")) }
+        #expect(await world.backend.copies(of: "/orders").count == 1)
+    }
+
+    @Test func waitsDoubleAndAreBounded() {
+        let policy = RetryPolicy(attempts: 6, firstDelay: .seconds(1), longestDelay: .seconds(5))
+        let limits = (2...7).map { policy.delay(beforeAttempt: $0, askedFor: nil, random: .max) }
+        for (limit, seconds) in zip(limits, [1, 2, 4, 5, 5]) {
+            #expect(limit.map { $0 <= .seconds(seconds) && $0 > .milliseconds(seconds * 999) } == true)
+        }
+        #expect(limits.last == .some(nil))
+        #expect(policy.delay(beforeAttempt: 2, askedFor: nil, random: 0) == .zero)
+        #expect(policy.delay(beforeAttempt: 2, askedFor: 5, random: .max) == .seconds(5))
+        #expect(policy.delay(beforeAttempt: 2, askedFor: 6, random: .max) == nil)
+        #expect(RetryPolicy(attempts: 0).attempts == 1 && RetryPolicy(attempts: 99).attempts == 10)
+        var wild = RetryPolicy.standard
+        wild.attempts = .max
+        #expect(wild.delay(beforeAttempt: 10, askedFor: nil, random: 1) != nil)
+        #expect(wild.delay(beforeAttempt: 11, askedFor: nil, random: 1) == nil)
+    }
+}

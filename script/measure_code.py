@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+"""Measures how readable the Swift sources are: `script/measure-code [--json] [--list MEASURE] [FOLDER…]` (default `Sources`).
+
+Prints one row for each measure with its value, its aim and whether it is met; `--list unlabelled` names the places of one
+measure, which is where to begin. A reading by regular expressions, not a compiler's: comments and strings are taken out
+first, so what is left is code in Swift's layout as swift-format writes it. Exit 1 where an aim is missed, but for `--json`.
+"""
+import argparse
+import json
+import os
+import pathlib
+import re
+import statistics
+import subprocess
+import sys
+
+# Words that end in -ing or -ed and are nouns of their own.
+NOUNS = {"String", "Encoding", "Ring", "Padding", "Setting", "Thing", "Ping", "Warning", "Building", "Timing", "Stretching", "Routing",
+         "Framing", "Pairing", "Sibling", "Recording", "Speed", "Feed", "Seed", "Need", "Embed", "Shed", "Red", "Id", "Bed", "Heading",
+         "Locked", "Multiplexed"}
+TOKENS = re.compile(r'("""(?:.|\n)*?"""|#+"(?:.|\n)*?"#+|"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*(?:.|\n)*?\*/)')
+
+# A type of one platform has a twin of the same name for the other.
+TWIN = re.compile(r"\+(Apple|Linux|Darwin|OpenSSL)$")
+
+
+def without_text(source):
+    """The source with comments and strings blanked, at the same line numbers."""
+    def blank(match):
+        text = match[0]
+        return ('""' if text[0] in '"#' else "") + "\n" * text.count("\n")
+    return TOKENS.sub(blank, source)
+
+
+def arguments(code, start):
+    """The text between the bracket at `start` and its partner, and where it ends."""
+    depth = 0
+    for at in range(start, len(code)):
+        depth += {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}.get(code[at], 0)
+        if depth == 0:
+            return code[start + 1:at], at
+    return "", start
+
+
+def split(text):
+    parts, depth, last = [], 0, 0
+    for at, letter in enumerate(text):
+        depth += {"(": 1, "[": 1, "{": 1, "<": 1, ")": -1, "]": -1, "}": -1}.get(letter, 0)
+        if letter == ">" and text[at - 1] != "-":
+            depth -= 1
+        if letter == "," and depth == 0:
+            parts.append(text[last:at])
+            last = at + 1
+    return [part for part in (part.strip() for part in parts + [text[last:]]) if part]
+
+
+class File:
+    def __init__(self, path):
+        self.path, self.source = path, path.read_text(encoding="utf-8")
+        self.lines = self.source.splitlines()
+        self.code = without_text(self.source)
+
+    def place(self, at):
+        return f"{self.path}:{self.code.count(chr(10), 0, at) + 1}"
+
+    def declarations(self):
+        """Each function's or initializer's place and parameters, operators left out."""
+        for match in re.finditer(r"\b(?:func\s+[a-zA-Z_`][\w`]*|init[?!]?|subscript)\s*(?:<[^>(]*>)?\(", self.code):
+            if re.search(r"(?:\.|self\.|super\.)$", self.code[:match.start()]):
+                continue
+            before = self.code[self.code.rfind("\n", 0, match.start()) + 1:match.start()]
+            if match[0].startswith("init") and re.search(r"[=({,.?:]\s*$|return\s*$", before.strip() and before):
+                continue
+            yield match.start(), split(arguments(self.code, match.end() - 1)[0])
+
+    def types(self):
+        """Top-level types: at the left margin, or one step in within a conditional block."""
+        pattern = r"^(?:    )?(?:@\w+(?:\([^)]*\))?\s+)*(?:(?:public|package|internal|private|fileprivate|final|indirect|open)\s+)*" \
+                  r"(struct|class|enum|protocol|actor)\s+(\w+)"
+        conditional = self.code.lstrip().startswith("#if")
+        for match in re.finditer(pattern, self.code, re.M):
+            indented = match[0].startswith("    ")
+            if indented and not conditional:
+                continue
+            yield match.start(), match[1], match[2], "private" in match[0].split(match[1])[0]
+
+
+def measure(files):
+    lengths = sorted(len(file.lines) for file in files)
+    listing = {}
+    listing["under-30"] = [f"{file.path}: {len(file.lines)} lines" for file in files if len(file.lines) < 30]
+    listing["type-topic"] = [str(file.path) for file in files
+                             if "+" in file.path.stem and not TWIN.search(file.path.stem)]
+    later, unlabelled = 0, []
+    for file in files:
+        for at, parameters in file.declarations():
+            later += max(len(parameters) - 1, 0)
+            unlabelled += [f"{file.place(at)}: {parameter[:60]}" for parameter in parameters[1:] if re.match(r"_\s", parameter)]
+    listing["unlabelled"] = unlabelled
+    named, verbal, errors, mutexes = {}, [], [], []
+    for file in files:
+        for at, kind, name, is_private in file.types():
+            if not is_private and not TWIN.search(file.path.stem):
+                named.setdefault(name, []).append(file.place(at))
+            if kind != "protocol" and name not in NOUNS and re.search(r"[a-z](?:ing|ed)$|^(?:Seen|Said|Heard|Kept|Known|Told)$", name):
+                verbal.append(f"{file.place(at)}: {name}")
+        for match in re.finditer(r"\b(?:struct|enum|class)\s+(\w+)[^{\n]*:\s*[^{\n]*\bError\b", file.code):
+            errors.append(f"{file.place(match.start())}: {match[1]}")
+        for match in re.finditer(r"pthread_mutex_t>?\.allocate|: *pthread_mutex_t\b|os_unfair_lock_t?>?\.allocate", file.code):
+            mutexes.append(file.place(match.start()))
+    listing["names-twice"] = [f"{name}: {', '.join(places)}" for name, places in sorted(named.items()) if len(places) > 1]
+    listing["verbal-names"], listing["error-types"], listing["mutexes"] = verbal, errors, mutexes
+    listing["over-120"] = [f"{file.path}:{number}" for file in files for number, line in enumerate(file.lines, 1) if len(line) > 120]
+    listing["over-110"] = [f"{file.path}:{number}" for file in files for number, line in enumerate(file.lines, 1) if len(line) > 110]
+    listing["riddles"] = [f"{file.path}:{number}: {line.strip()[:80]}" for file in files for number, line in enumerate(file.lines, 1)
+                          if re.search(r"//.*\b([Ww]ho|[Ww]hoever|[Nn]obody|[Ss]omebody|[Hh]e|[Hh]is|[Hh]im)\b", line)]
+    share = 100 * len(unlabelled) / max(later, 1)
+    rows = [
+        ("files", len(files), 600, "<="), ("lines", sum(lengths), None, ""),
+        ("median lines of a file", statistics.median(lengths), (90, 130), "in"),
+        ("p90 lines of a file", lengths[int(len(lengths) * 0.9)], None, ""),
+        ("files under 30 lines (under-30)", len(listing["under-30"]), 25, "<="),
+        ("Type+Topic files that are no platform twins (type-topic)", len(listing["type-topic"]), 15, "<="),
+        ("later parameters without a label, in % (unlabelled)", round(share, 1), 3, "<="),
+        ("top-level type names used twice (names-twice)", len(listing["names-twice"]), 0, "<="),
+        ("gerund or participle type names (verbal-names)", len(verbal), 0, "<="),
+        ("lines over 120 columns (over-120)", len(listing["over-120"]), 0, "<="),
+        ("lines over 110 columns (over-110)", len(listing["over-110"]), None, ""),
+        ("error types (error-types)", len(errors), None, ""), ("hand-made mutex holders (mutexes)", len(mutexes), 1, "<="),
+        ("comment lines with who, nobody, somebody, he (riddles)", len(listing["riddles"]), None, ""),
+    ]
+    return rows, listing
+
+
+def is_met(value, aim, how):
+    return aim is None or (aim[0] <= value <= aim[1] if how == "in" else value <= aim)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folders", nargs="*", default=["Sources"], help="folders of Swift files (Sources)")
+    parser.add_argument("--json", action="store_true", help="the rows as JSON")
+    parser.add_argument("--list", metavar="MEASURE", help="the places of one measure, by its word in brackets")
+    options = parser.parse_args()
+    root = pathlib.Path(__file__).resolve().parent.parent
+    names = subprocess.run(["git", "-C", str(root), "ls-files", "-z", *[f"{folder}/*.swift" for folder in options.folders]],
+                           capture_output=True, text=True, check=True).stdout.split("\0")
+    paths = [pathlib.Path(name) for name in names if name and (root / name).exists()]
+    if not paths:
+        sys.exit(f"measure-code: no Swift files below {', '.join(options.folders)}")
+    os.chdir(root)
+    rows, listing = measure([File(path) for path in paths])
+    if options.list:
+        if options.list not in listing:
+            sys.exit(f"measure-code: no measure {options.list}; expected one of {', '.join(listing)}")
+        print("\n".join(listing[options.list]))
+        return
+    if options.json:
+        print(json.dumps([{"measure": name, "value": value, "aim": aim, "met": is_met(value, aim, how)} for name, value, aim, how in rows]))
+        return
+    missed = 0
+    for name, value, aim, how in rows:
+        met = is_met(value, aim, how)
+        missed += not met
+        text = "" if aim is None else f"aim {aim[0]} to {aim[1]}" if how == "in" else f"aim {aim}"
+        print(f"{name:62}{value:>10}  {text:14}{'' if aim is None else 'met' if met else 'missed'}")
+    sys.exit(1 if missed else 0)
+
+
+if __name__ == "__main__":
+    main()
