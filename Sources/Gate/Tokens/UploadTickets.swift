@@ -22,7 +22,7 @@ package struct UploadTicketProof: ~Copyable, Sendable {
     ) {
         self.session = session
         self.release = release
-        withheld = WithheldToken(fields: 0, ticket: ticket)
+        withheld = WithheldToken(fields: [], ticket: ticket)
         coveredFields = fields
     }
 }
