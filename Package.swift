@@ -56,9 +56,11 @@ let package = Package(
         library("CPAM", apt: "libpam0g-dev"),
         library("CLinux", apt: "libc6-dev"),
 
-        module("Wire", []),
+        // What the modules below share, and the standard library has for newer systems only: inline bytes, spans of arrays, a lock.
+        module("Memory", []),
+        module("Wire", ["CountersignMemory"]),
         module("Sodium", ["CSodium"]),
-        module("Seal", ["CountersignSodium", "CCrypto"]),
+        module("Seal", ["CountersignMemory", "CountersignSodium", "CCrypto"]),
         module("Opaque", ["CountersignSeal"]),
         module("Handshake", ["CountersignOpaque", "CountersignSeal", "CountersignWire"]),
         module("Schemes", ["CountersignWire", "CountersignSeal"]),
@@ -80,33 +82,36 @@ let package = Package(
         // What a device keeps, and what it gives only to who is there.
         module("Vault", ["CountersignSeal", "CountersignWire", "CPAM", "CSecret", "CTPM"]),
         // Whom to take for a server: policies, pins and manifests. No TLS library, no network.
-        module("Trust", ["CountersignSeal", "CountersignWire"]),
+        module("Trust", ["CountersignMemory", "CountersignSeal", "CountersignWire"]),
         // Requests over libcurl, under a trust.
-        module("Transport", ["CountersignTrust", "CountersignSeal", "CountersignWire", "CCurl", "CCrypto"]),
+        module(
+            "Transport",
+            ["CountersignTrust", "CountersignMemory", "CountersignSeal", "CountersignWire", "CCurl", "CCrypto"]),
         // For tests, an app's too: transports and vaults that fail when told to, clocks that stand still, certificates made in process.
         module(
             "TestKit",
             [
-                "CountersignClient", "CountersignTransport", "CountersignTrust", "CountersignVault",
-                "CountersignSeal", "CountersignWire", "CCrypto",
+                "CountersignClient", "CountersignMemory", "CountersignTransport", "CountersignTrust",
+                "CountersignVault", "CountersignSeal", "CountersignWire", "CCrypto",
             ]),
         // What an app imports: the client SDK.
         .target(
             name: "Countersign",
             dependencies: [
                 "CountersignClient", "CountersignTransport", "CountersignTrust", "CountersignVault",
-                "CountersignHandshake",
+                "CountersignHandshake", "CountersignMemory",
                 "CountersignOpaque", "CountersignSchemes", "CountersignSeal", "CountersignWire",
             ],
             path: "Sources/SDK", swiftSettings: settings),
         module("SQLite", ["CountersignAuthority", "CSQLite"], path: "Stores/SQLite"),
-        module("HTTP", ["CountersignWire", "CCrypto", "CEvent"]),
+        module("HTTP", ["CountersignMemory", "CountersignWire", "CCrypto", "CEvent"]),
         module(
             "Server",
             [
                 "CountersignHTTP", "CountersignSQLite", "CountersignAuthority", "CountersignGate",
-                "CountersignHandshake", "CountersignOpaque", "CountersignSchemes", "CountersignSeal", "CountersignWire",
-                "CLinux",
+                "CountersignHandshake", "CountersignMemory", "CountersignOpaque", "CountersignSchemes",
+                "CountersignSeal",
+                "CountersignWire", "CLinux",
             ], breakable),
         // The attack matrix: every scheme attacked, live, on loopback. Certificates and blocking servers are TestKit's.
         module(
@@ -138,6 +143,7 @@ let package = Package(
 
         tests("HTTP", ["CountersignWire"]),
 
+        tests("Memory"),
         tests("Wire"),
         tests("Seal", ["CountersignWire"]),
         tests("Opaque", ["CountersignSeal", "CountersignWire"]),
@@ -160,9 +166,12 @@ let package = Package(
             ]),
         tests(
             "TestKit",
-            ["Countersign", "CountersignTransport", "CountersignTrust", "CountersignVault", "CountersignWire"]),
+            [
+                "Countersign", "CountersignMemory", "CountersignTransport", "CountersignTrust", "CountersignVault",
+                "CountersignWire",
+            ]),
         tests("Trust", ["CountersignTestKit", "CountersignSeal", "CountersignWire"]),
-        tests("Transport", ["CountersignTestKit", "CountersignTrust", "CountersignSeal"]),
+        tests("Transport", ["CountersignMemory", "CountersignTestKit", "CountersignTrust", "CountersignSeal"]),
         tests(
             "SQLite",
             [
@@ -232,8 +241,9 @@ let package = Package(
         .testTarget(
             name: "SDKTests",
             dependencies: [
-                "Countersign", "CountersignTestKit", "CountersignClient", "CountersignHandshake", "CountersignOpaque",
-                "CountersignSchemes", "CountersignSeal", "CountersignTransport", "CountersignTrust",
+                "Countersign", "CountersignTestKit", "CountersignClient", "CountersignHandshake", "CountersignMemory",
+                "CountersignOpaque", "CountersignSchemes", "CountersignSeal", "CountersignTransport",
+                "CountersignTrust",
                 "CountersignVault", "CountersignWire",
             ],
             path: "Tests/SDKTests", swiftSettings: settings),
@@ -297,14 +307,15 @@ if let wanted = Context.environment["COUNTERSIGN_TESTS"] {
 // Argon2id and XChaCha20-Poly1305, which no framework has, comes libsodium as swift-sodium builds it. Linux never resolves that.
 #if os(macOS)
     let ours: Set = [
-        "Countersign", "CountersignClient", "CountersignHandshake", "CountersignOpaque", "CountersignSchemes",
-        "CountersignSeal", "CountersignSodium", "CountersignTestKit", "CountersignTransport", "CountersignTrust",
+        "Countersign", "CountersignClient", "CountersignHandshake", "CountersignMemory", "CountersignOpaque",
+        "CountersignSchemes", "CountersignSeal", "CountersignSodium", "CountersignTestKit", "CountersignTransport",
+        "CountersignTrust",
         "CountersignVault", "CountersignWire",
     ]
     // What shows on a Mac whether frameworks do what libraries do here.
-    let tests: Set = ["WireTests", "SealTests", "OpaqueTests", "HandshakeTests", "SchemesTests"]
-    // Decided by InlineArray: generics over integers need their runtime.
-    package.platforms = [.macOS(.v26), .iOS(.v26)]
+    let tests: Set = ["MemoryTests", "WireTests", "SealTests", "OpaqueTests", "HandshakeTests", "SchemesTests"]
+    // script/floor compiles the SDK for these, and finds what is newer.
+    package.platforms = [.macOS(.v13), .iOS(.v16)]
     package.dependencies = [.package(url: "https://github.com/jedisct1/swift-sodium.git", from: "0.9.1")]
     package.products.removeAll { !ours.contains($0.name) }
     package.targets.removeAll { !ours.union(tests).contains($0.name) }

@@ -28,5 +28,5 @@ extension Deployment {
 private struct SecretComparison {
     private let mac = Secret(random: 32).withExposedBytes { HMACSHA256(key: $0) }
 
-    func digest(of secret: Secret) -> Digest<32> { secret.withExposedBytes { mac.authenticate($0) } }
+    func digest(of secret: Secret) -> Digest32 { secret.withExposedBytes { mac.authenticate($0) } }
 }

@@ -1,5 +1,4 @@
 import CountersignWire
-import Synchronization
 
 /// The refreshes that this process has under way: however many requests need one, one is made, and all have its outcome.
 ///
@@ -24,13 +23,13 @@ final class RefreshesUnderWay: Sendable {
         var lastWaiter: UInt64 = 0
     }
 
-    private let flights = Mutex(Flights())
+    private let flights = Locked(Flights())
 
     /// Waits for the refresh for `errand` that is under way, or for `begin`.
     func join(
         _ errand: Errand, _ begin: @escaping @Sendable () async throws(ClientProblem) -> Void
     ) async throws(ClientProblem) {
-        let number = flights.withLock { flights in
+        let number = flights.with { flights in
             flights.lastWaiter += 1
             return flights.lastWaiter
         }
@@ -50,7 +49,7 @@ final class RefreshesUnderWay: Sendable {
     private func add(
         _ continuation: CheckedContinuation<Outcome, Never>, _ number: UInt64, _ errand: Errand
     ) -> Bool {
-        flights.withLock { flights in
+        flights.with { flights in
             let isFirst = flights.flights[errand] == nil
             flights.flights[errand, default: Flight()].waiting[number] = continuation
             return isFirst
@@ -67,13 +66,13 @@ final class RefreshesUnderWay: Sendable {
             } catch {
                 outcome = .failure(error)
             }
-            let waiting = flights.withLock { $0.flights.removeValue(forKey: errand)?.waiting ?? [:] }
+            let waiting = flights.with { $0.flights.removeValue(forKey: errand)?.waiting ?? [:] }
             for continuation in waiting.values { continuation.resume(returning: outcome) }
         }
     }
 
     private func leave(_ number: UInt64, _ errand: Errand) {
-        let continuation = flights.withLock { $0.flights[errand]?.waiting.removeValue(forKey: number) }
+        let continuation = flights.with { $0.flights[errand]?.waiting.removeValue(forKey: number) }
         continuation?.resume(returning: .failure(.cancelled))
     }
 }

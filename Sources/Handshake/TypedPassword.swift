@@ -42,7 +42,7 @@ extension Password {
 
     private static func normalized(_ typed: Secret) throws(Problem) -> Secret {
         let text = typed.withExposedBytes { bytes in
-            bytes.withUnsafeBufferPointer { String(validating: $0, as: UTF8.self) }
+            String(utf8: bytes)
         }
         guard let text else { throw .notUTF8 }
         var spaced = String.UnicodeScalarView()

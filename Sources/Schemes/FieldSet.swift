@@ -1,17 +1,18 @@
+import CountersignWire
+
 /// Which of a request's fields, by index into `Request.fields`, a signature covers.
 package enum FieldSet: Sendable, Equatable {
     /// The scheme signs no fields, so none can be held back for want of a signature: legacy schemes.
     case everything
-    /// Bit `n` stands for `request.fields[n]`.
-    case only(UInt128)
+    case only(FieldMask)
 
-    /// As many fields as a bit mask can name.
-    package static let limit = UInt128.bitWidth
+    /// As many fields as a mask can name.
+    package static let limit = FieldMask.limit
 
     package func contains(_ index: Int) -> Bool {
         switch self {
         case .everything: true
-        case .only(let mask): index < FieldSet.limit && mask & (1 << UInt128(index)) != 0
+        case .only(let mask): mask.contains(index)
         }
     }
 }

@@ -5,13 +5,13 @@ package struct KeyID: Sendable, Hashable, CustomStringConvertible {
     package static let longest = 64
 
     // Zeros after the end: equality is that of all bytes.
-    private var storage: InlineArray<64, UInt8>
+    private var storage: Bytes64
     private var length: UInt8
 
     /// Nil where the bytes are no key id: empty, too long, or with a space, control or non-ASCII byte.
     package init?(_ bytes: borrowing Span<UInt8>) {
         guard bytes.count > 0, bytes.count <= KeyID.longest else { return nil }
-        storage = InlineArray(repeating: 0)
+        storage = Bytes64()
         length = UInt8(bytes.count)
         var isVisible = true
         for index in 0..<bytes.count {
@@ -30,7 +30,7 @@ package struct KeyID: Sendable, Hashable, CustomStringConvertible {
     /// A name of our own: what is not visible ASCII is left out, and so is what lies beyond the longest key
     /// id.
     package init(ours text: String) {
-        storage = InlineArray(repeating: 0)
+        storage = Bytes64()
         length = 0
         for byte in text.utf8 where byte > 0x20 && byte < 0x7F && Int(length) < KeyID.longest {
             storage[Int(length)] = byte
@@ -41,7 +41,7 @@ package struct KeyID: Sendable, Hashable, CustomStringConvertible {
     /// A session's token, which is always short enough and visible.
     package init(_ token: SessionToken) {
         let text = token.description.utf8
-        storage = InlineArray(repeating: 0)
+        storage = Bytes64()
         length = UInt8(text.count)
         for (index, byte) in text.enumerated() { storage[index] = byte }
     }
@@ -64,6 +64,6 @@ package struct KeyID: Sendable, Hashable, CustomStringConvertible {
     package static func == (left: KeyID, right: KeyID) -> Bool { left.bytes.matches(right.bytes) }
 
     package func hash(into hasher: inout Hasher) {
-        withUnsafeBytes(of: storage) { hasher.combine(bytes: UnsafeRawBufferPointer(rebasing: $0[..<Int(length)])) }
+        bytes.withUnsafeBytes { hasher.combine(bytes: $0) }
     }
 }

@@ -82,7 +82,7 @@ package struct SignatureNames: Sendable {
         while end < limit, text[end] != UInt8(ascii: "="), text[end] != UInt8(ascii: "&") { end += 1 }
         let isEnded = end == text.count || end < limit
         guard isEnded, end - start >= 4 else { return }
-        var decoded = InlineArray<14, UInt8>(repeating: 0)
+        var decoded = Bytes16()
         guard let count = SignatureNames.decode(text.extracting(start..<end), into: &decoded) else { return }
         let name = decoded.span.extracting(0..<count)
         switch count {
@@ -118,7 +118,7 @@ package struct SignatureNames: Sendable {
     }
 
     /// What a name stands for, and its length; nil where it is no name of a form, or longer than any of these.
-    private static func decode(_ raw: Span<UInt8>, into name: inout InlineArray<14, UInt8>) -> Int? {
+    private static func decode(_ raw: Span<UInt8>, into name: inout Bytes16) -> Int? {
         var count = 0
         var index = 0
         while index < raw.count {

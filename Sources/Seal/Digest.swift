@@ -1,2 +1,4 @@
-/// A digest's bytes, inline.
-package typealias Digest<let count: Int> = InlineArray<count, UInt8>
+/// A digest's bytes.
+package typealias Digest16 = Bytes16
+package typealias Digest32 = Bytes32
+package typealias Digest64 = Bytes64

@@ -2,32 +2,32 @@ import CountersignSodium
 
 /// HMAC-MD5, for the legacy logins that are built on it and for nothing else. Source: RFC 2104, RFC 1321.
 package enum HMACMD5 {
-    package static func authenticate(_ message: Span<UInt8>, key: Span<UInt8>) -> Digest<16> {
-        var block = Digest<64>(repeating: 0)
+    package static func authenticate(_ message: Span<UInt8>, key: Span<UInt8>) -> Digest16 {
+        var block = Digest64()
         if key.count > 64 {
             let short = MD5.digest(key)
             for index in 0..<16 { block[index] = short[index] }
         } else {
             for index in 0..<key.count { block[index] = key[index] }
         }
-        defer { withUnsafeMutableBytes(of: &block) { sodium_memzero($0.baseAddress, $0.count) } }
+        defer { block.withUnsafeMutableBytes { sodium_memzero($0.baseAddress, $0.count) } }
         let inner = hash(message, after: block, maskedWith: 0x36)
         return hash(inner.span, after: block, maskedWith: 0x5C)
     }
 
-    private static func hash(_ message: Span<UInt8>, after block: Digest<64>, maskedWith mask: UInt8) -> Digest<16> {
+    private static func hash(_ message: Span<UInt8>, after block: Digest64, maskedWith mask: UInt8) -> Digest16 {
         var masked = block
         for index in 0..<64 { masked[index] ^= mask }
         var context = MD5()
         context.update(masked.span)
         context.update(message)
-        withUnsafeMutableBytes(of: &masked) { sodium_memzero($0.baseAddress, $0.count) }
+        masked.withUnsafeMutableBytes { sodium_memzero($0.baseAddress, $0.count) }
         return context.finish()
     }
 }
 
 extension MD5 {
-    package static func digest(_ bytes: Span<UInt8>) -> Digest<16> {
+    package static func digest(_ bytes: Span<UInt8>) -> Digest16 {
         var hash = MD5()
         hash.update(bytes)
         return hash.finish()

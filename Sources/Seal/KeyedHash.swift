@@ -3,7 +3,7 @@ import CountersignSodium
 /// A keyed 128-bit hash of short input: SipHash-2-4-128. Who does not know the key cannot make two inputs meet, so it
 /// can stand for its input in a table. Not a MAC for messages.
 package struct KeyedHash: Sendable {
-    package typealias Key = InlineArray<16, UInt8>
+    package typealias Key = Bytes16
 
     private let key: Key
 
@@ -12,7 +12,7 @@ package struct KeyedHash: Sendable {
     package func hash(_ input: borrowing Span<UInt8>) -> (low: UInt64, high: UInt64) {
         var output: (low: UInt64, high: UInt64) = (0, 0)
         withUnsafeMutableBytes(of: &output) { output in
-            withUnsafeBytes(of: key) { key in
+            key.span.withUnsafeBytes { key in
                 input.withUnsafeBytes { input in
                     // libsodium wants an address even for no bytes at all; any will do.
                     guard let target = output.baseAddress, let key = key.baseAddress else { return }

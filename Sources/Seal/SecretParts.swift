@@ -18,9 +18,15 @@ extension Secret {
     }
 
     /// Takes the digest's bytes, and wipes them where they were.
-    package convenience init<let count: Int>(taking digest: inout Digest<count>) {
+    package convenience init(taking digest: inout Digest32) {
         self.init(copying: digest.span)
-        withUnsafeMutableBytes(of: &digest) { sodium_memzero($0.baseAddress, $0.count) }
+        digest.withUnsafeMutableBytes { sodium_memzero($0.baseAddress, $0.count) }
+    }
+
+    /// The same of a longer one.
+    package convenience init(taking digest: inout Digest64) {
+        self.init(copying: digest.span)
+        digest.withUnsafeMutableBytes { sodium_memzero($0.baseAddress, $0.count) }
     }
 }
 

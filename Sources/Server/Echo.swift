@@ -8,7 +8,7 @@ enum Echo {
     static func answer(_ request: Request, _ forwarding: borrowing Forwarding) -> Answer {
         var fields: [(name: String, value: String)] = []
         let selected = forwarding.selected(of: request)
-        for index in request.fields.indices where selected >> UInt128(index) & 1 == 1 {
+        for index in request.fields.indices where selected.contains(index) {
             let field = request.fields[index]
             // Lines of one name are one field: a JSON object has room for each name once. Source: RFC 9110 §5.3.
             if let first = fields.firstIndex(where: { $0.name == request.text(field.name) }) {

@@ -294,7 +294,7 @@ final class Gateway: Handler, @unchecked Sendable {
 
     /// What was signed must arrive; `Connection` would have it taken off.
     private static func checkForwardable(_ request: Request, _ caller: Caller) throws(Refusal) {
-        if case .only(let signed) = caller.coveredFields, request.endingHere & signed != 0 {
+        if case .only(let signed) = caller.coveredFields, request.endingHere.intersects(signed) {
             throw Refusal(.malformed, "the Connection field names a field that is signed")
         }
     }

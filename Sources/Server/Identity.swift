@@ -102,9 +102,9 @@ final class Identity {
 
     /// The fields that go on, as ``Forwarding`` wants them: those the signature covers, `Host`, and the few that may go
     /// uncovered because no backend should act on them; never what only a proxy may say.
-    func forwardedFields(of request: borrowing Request, caller: Caller) -> UInt128 {
-        var forwarded: UInt128 = 0
-        for index in request.fields.indices where index < UInt128.bitWidth {
+    func forwardedFields(of request: borrowing Request, caller: Caller) -> FieldMask {
+        var forwarded = FieldMask()
+        for index in request.fields.indices where index < FieldMask.limit {
             // A token of ours is told to nobody, covered or not.
             if caller.session?.kind == .bearer, request.fields[index].known == .authorization,
                 caller.withheld == nil || caller.withheld?.ticket != nil
@@ -115,24 +115,24 @@ final class Identity {
             if caller.coveredFields.contains(index)
                 || Identity.mayGoUncovered(index, of: request, caller.release.policy)
             {
-                forwarded |= 1 << UInt128(index)
+                forwarded.insert(index)
             }
         }
-        if let withheld = caller.withheld { forwarded &= ~withheld.fields }
+        if let withheld = caller.withheld { forwarded.subtract(withheld.fields) }
         return forwarded
     }
 
     /// The same of a request that proved nothing: all that a proxy without keys would pass on. A token of
     /// ours is told to nobody.
-    func forwardedFields(ofUnproven request: borrowing Request) -> UInt128 {
-        var forwarded: UInt128 = 0
-        for index in request.fields.indices where index < UInt128.bitWidth {
+    func forwardedFields(ofUnproven request: borrowing Request) -> FieldMask {
+        var forwarded = FieldMask()
+        for index in request.fields.indices where index < FieldMask.limit {
             if callerFields.isRemoved(request.fields[index], of: request) { continue }
             let value = request.head.span.extracting(request.fields[index].value.range)
             if StrayToken.find(in: value) != nil { continue }
             // Where WebDAV puts what it moves: another path than the one whose rule let it through.
             if request.matches(request.fields[index].name, "destination") { continue }
-            forwarded |= 1 << UInt128(index)
+            forwarded.insert(index)
         }
         return forwarded
     }

@@ -1,3 +1,4 @@
+import CountersignMemory
 import CountersignTransport
 import CountersignTrust
 
@@ -18,10 +19,10 @@ public final class ManualClock: Sendable {
         var lastNumber = 0
     }
 
-    private let state: Guarded<State>
+    private let state: Locked<State>
 
     /// `wall` is whole Unix seconds; the first second of 2026, unless told otherwise.
-    public init(wall: Int64 = 1_767_225_600) { state = Guarded(State(epoch: wall * 1_000_000_000)) }
+    public init(wall: Int64 = 1_767_225_600) { state = Locked(State(epoch: wall * 1_000_000_000)) }
 
     /// What the code under test is given.
     public var deviceClock: DeviceClock { DeviceClock(wall: { self.wall }, monotonic: { self.monotonic }) }

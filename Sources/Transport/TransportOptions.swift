@@ -36,7 +36,7 @@ public struct TransportOptions: Sendable {
     public var totalTimeout = Limit.unlimited
     /// In whose certificates chains may end.
     public var authorities = Authorities.machine
-    /// Through whom requests go.
+    /// Through whom requests go. URLSession takes one from iOS 17 and macOS 14 on; before, the transport refuses it.
     public var proxy = Proxy.none
     /// Where hosts are, in place of what the DNS says. Names on certificates are checked as if the DNS had said it. URLSession has nothing
     /// for that: there it stays empty.

@@ -1,5 +1,4 @@
 import CountersignSeal
-import Synchronization
 
 /// A vault over another one, whose items outlive the process or do not, as its owner switches it.
 package struct RememberingVault: Sendable {
@@ -44,16 +43,16 @@ private final class RememberingStore: ItemStore {
     }
 
     private let inner: any ItemStore
-    private let state: Mutex<State>
+    private let state: Locked<State>
 
     init(_ inner: any ItemStore, _ keeping: RememberingVault.Keeping) {
         self.inner = inner
-        state = Mutex(State(keeping: keeping))
+        state = Locked(State(keeping: keeping))
     }
 
     /// Where writings go now; in memory with what is there.
     private var here: [ItemName: Secret]? {
-        state.withLock { $0.keeping == .endsWithTheProcess ? $0.items : nil }
+        state.with { $0.keeping == .endsWithTheProcess ? $0.items : nil }
     }
 
     func find(_ name: ItemName) -> Reading<Secret> {
@@ -67,12 +66,12 @@ private final class RememberingStore: ItemStore {
     }
 
     func put(_ bytes: Secret, at name: ItemName) throws(VaultProblem) {
-        guard here == nil else { return state.withLock { $0.items[name] = bytes } }
+        guard here == nil else { return state.with { $0.items[name] = bytes } }
         try inner.put(bytes, at: name)
     }
 
     func remove(_ name: ItemName) throws(VaultProblem) {
-        guard here == nil else { return state.withLock { $0.items[name] = nil } }
+        guard here == nil else { return state.with { $0.items[name] = nil } }
         try inner.remove(name)
     }
 
@@ -83,14 +82,14 @@ private final class RememberingStore: ItemStore {
             if here == nil {
                 var items: [ItemName: Secret] = [:]
                 for name in names { items[name] = try inner.find(name).certain() }
-                state.withLock { [items] in $0 = State(keeping: keeping, items: items) }
+                state.with { [items] in $0 = State(keeping: keeping, items: items) }
             }
             // Whoever asks again, because this failed, is not told that it is done while it is not.
             for name in names.reversed() { try inner.remove(name) }
         case .outlivesTheProcess:
             guard let here else { return }
             for name in names { if let item = here[name] { try inner.put(item, at: name) } }
-            state.withLock { $0 = State(keeping: keeping) }
+            state.with { $0 = State(keeping: keeping) }
         }
     }
 

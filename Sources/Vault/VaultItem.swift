@@ -22,7 +22,7 @@ public struct ItemContents: Sendable {
     package static func text(_ secret: Secret) -> ItemContents { ItemContents(kind: .text, secret: secret) }
 
     /// Nil where it is not a text.
-    var text: String? { kind == .text ? String(validating: bytes, as: UTF8.self) : nil }
+    var text: String? { kind == .text ? String(utf8: bytes) : nil }
 
     var bytes: [UInt8] { secret.withExposedBytes { span in span.indices.map { span[$0] } } }
 }

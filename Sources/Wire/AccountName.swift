@@ -18,7 +18,7 @@ package struct AccountName: Sendable, Hashable, CustomStringConvertible {
     package init(normalizing text: Span<UInt8>) throws(Problem) {
         guard !text.isEmpty else { throw .empty }
         guard text.count <= AccountName.longestTyped else { throw .tooLong }
-        guard let typed = text.withUnsafeBufferPointer({ String(validating: $0, as: UTF8.self) }) else {
+        guard let typed = String(utf8: text) else {
             throw .notUTF8
         }
         for scalar in typed.unicodeScalars {

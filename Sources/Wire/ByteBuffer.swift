@@ -73,15 +73,16 @@
     /// The decimal digits of `number`.
     package mutating func append(decimal number: Int64) {
         if number < 0 { append(UInt8(ascii: "-")) }
-        var digits = InlineArray<20, UInt8>(repeating: 0)
-        var first = 20
+        // The longest has 19 digits.
+        var digits = Bytes32()
+        var first = digits.count
         var rest = number.magnitude
         repeat {
             first -= 1
             digits[first] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10)
             rest /= 10
         } while rest > 0
-        append(digits.span.extracting(first..<20))
+        append(digits.span.extracting(first..<digits.count))
     }
 
     @inlinable mutating func append(_ bytes: UnsafeBufferPointer<UInt8>) {

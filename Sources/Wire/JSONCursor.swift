@@ -6,11 +6,8 @@ struct JSONCursor: Sendable {
 
     /// The whole text must be UTF-8.
     func validate(_ text: Span<UInt8>) throws(MalformedJSON) {
-        do {
-            _ = try UTF8Span(validating: text)
-        } catch {
-            throw MalformedJSON(offset: error.byteOffsets.lowerBound, reason: "not UTF-8")
-        }
+        guard let offset = text.firstIllFormedUTF8 else { return }
+        throw MalformedJSON(offset: offset, reason: "not UTF-8")
     }
 
     mutating func skipSpace(_ text: Span<UInt8>) {

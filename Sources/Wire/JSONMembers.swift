@@ -65,7 +65,7 @@ package struct JSONMembers: Sendable {
             if found >= end { return body(text.extracting(cursor.position..<end)) }
             if found > cursor.position { body(text.extracting(cursor.position..<found)) }
             cursor.position = found
-            var bytes = InlineArray<4, UInt8>(repeating: 0)
+            var bytes = Bytes16()
             var count = 0
             for byte in UTF8.encode(try cursor.escape(text)) ?? UTF8.encodedReplacementCharacter {
                 bytes[count] = byte

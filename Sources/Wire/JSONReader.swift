@@ -45,12 +45,7 @@ package struct JSONReader {
     }
 
     private static func firstIllFormed(_ bytes: [UInt8]) -> Int? {
-        do {
-            _ = try UTF8Span(validating: bytes.span)
-            return nil
-        } catch {
-            return error.byteOffsets.lowerBound
-        }
+        bytes.span.firstIllFormedUTF8
     }
 }
 

@@ -162,7 +162,7 @@ extension LoosePath {
             bytes.append(escaped ?? path[index])
             index += escaped == nil ? 1 : 3
         }
-        guard (try? UTF8Span(validating: bytes.span)) != nil else { return "an escape that is no UTF-8" }
+        guard bytes.span.firstIllFormedUTF8 == nil else { return "an escape that is no UTF-8" }
         for index in bytes.indices {
             switch bytes[index] {
             // U+0130 and U+0131, U+017F, U+212A. What follows is there, for this is UTF-8.

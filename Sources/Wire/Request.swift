@@ -56,8 +56,8 @@
     package private(set) var hasFormType = false
     /// The same for `multipart/form-data`, whose boundary is ``Multipart/Boundary``'s to read.
     package private(set) var hasMultipartType = false
-    /// The fields that `Connection` takes off at this hop: bit i for `fields[i]`. Set where a head is read.
-    package var endingHere: UInt128 = 0
+    /// The fields that `Connection` takes off at this hop. Set where a head is read.
+    package var endingHere = FieldMask()
     package var framing = Framing.none
     package var transport = Transport.tls
     /// 0 for HTTP/1.0, 1 for HTTP/1.1.

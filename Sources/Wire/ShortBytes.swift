@@ -4,11 +4,11 @@
 package struct ShortBytes: Sendable {
     package static let longest = 64
 
-    private var storage: InlineArray<64, UInt8>
+    private var storage: Bytes64
     private var used: Int
 
     package init() {
-        storage = InlineArray(repeating: 0)
+        storage = Bytes64()
         used = 0
     }
 
@@ -18,20 +18,24 @@ package struct ShortBytes: Sendable {
         self.init()
         used = bytes.count
         bytes.withUnsafeBytes { source in
-            withUnsafeMutableBytes(of: &storage) { $0.copyMemory(from: source) }
+            storage.withUnsafeMutableBytes { $0.copyMemory(from: source) }
         }
     }
 
-    package init(_ digest: InlineArray<16, UInt8>) {
+    package init(_ digest: Bytes16) {
         self.init()
         used = 16
-        withUnsafeBytes(of: digest) { digest in withUnsafeMutableBytes(of: &storage) { $0.copyMemory(from: digest) } }
+        digest.span.withUnsafeBytes { digest in
+            storage.withUnsafeMutableBytes { $0.copyMemory(from: digest) }
+        }
     }
 
-    package init(_ digest: InlineArray<32, UInt8>) {
+    package init(_ digest: Bytes32) {
         self.init()
         used = 32
-        withUnsafeBytes(of: digest) { digest in withUnsafeMutableBytes(of: &storage) { $0.copyMemory(from: digest) } }
+        digest.span.withUnsafeBytes { digest in
+            storage.withUnsafeMutableBytes { $0.copyMemory(from: digest) }
+        }
     }
 
     package var count: Int { used }

@@ -117,7 +117,12 @@ extension StructuredField {
 
     /// The keys of one dictionary or one item, held inline.
     private struct Keys {
-        private var slices = InlineArray<64, Slice>(repeating: .empty)
+        private typealias Eight = (Slice, Slice, Slice, Slice, Slice, Slice, Slice, Slice)
+        private static let eight: Eight = (.empty, .empty, .empty, .empty, .empty, .empty, .empty, .empty)
+
+        private var slices: (Eight, Eight, Eight, Eight, Eight, Eight, Eight, Eight) = (
+            eight, eight, eight, eight, eight, eight, eight, eight
+        )
         private var count = 0
 
         var isEmpty: Bool { count == 0 }
@@ -125,10 +130,15 @@ extension StructuredField {
         mutating func insert(_ key: Slice, _ reader: borrowing StructuredField) throws(Problem) {
             guard count < 64 else { throw reader.problem("at most 64 keys") }
             let bytes = reader.bytes.extracting(key.range)
-            for index in 0..<count where reader.bytes.extracting(slices[index].range).matches(bytes) {
-                throw reader.problem("each key once")
+            let isNew = withUnsafeMutableBytes(of: &slices) { slices in
+                let slices = slices.assumingMemoryBound(to: Slice.self)
+                for index in 0..<count where reader.bytes.extracting(slices[index].range).matches(bytes) {
+                    return false
+                }
+                slices[count] = key
+                return true
             }
-            slices[count] = key
+            guard isNew else { throw reader.problem("each key once") }
             count += 1
         }
     }

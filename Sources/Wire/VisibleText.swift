@@ -33,7 +33,7 @@ package struct VisibleText: Sendable {
             if isLineEnd {
                 visible.append(0x0D)
                 rest = rest.dropFirst()
-            } else if let text = String(validating: rest.prefix(length), as: UTF8.self) {
+            } else if let text = String(utf8: Array(rest.prefix(length))) {
                 visible += VisibleText.of(text).utf8
                 rest = rest.dropFirst(length)
             } else {

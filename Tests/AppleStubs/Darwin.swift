@@ -66,12 +66,10 @@ public func readdir(_ folder: UnsafeMutablePointer<DIR>!) -> UnsafeMutablePointe
 @discardableResult public func closedir(_ folder: UnsafeMutablePointer<DIR>!) -> Int32 { 0 }
 
 // Threads
-public struct pthread_mutex_t { public init() {} }
-public struct pthread_mutexattr_t { public init() {} }
-@discardableResult public func pthread_mutex_init(_ mutex: UnsafeMutablePointer<pthread_mutex_t>, _ attributes: UnsafePointer<pthread_mutexattr_t>?) -> Int32 { 0 }
-@discardableResult public func pthread_mutex_destroy(_ mutex: UnsafeMutablePointer<pthread_mutex_t>) -> Int32 { 0 }
-@discardableResult public func pthread_mutex_lock(_ mutex: UnsafeMutablePointer<pthread_mutex_t>) -> Int32 { 0 }
-@discardableResult public func pthread_mutex_unlock(_ mutex: UnsafeMutablePointer<pthread_mutex_t>) -> Int32 { 0 }
+public struct os_unfair_lock_s { public init() {} }
+public typealias os_unfair_lock = os_unfair_lock_s
+@available(macOS 10.12, iOS 10, *) public func os_unfair_lock_lock(_ lock: UnsafeMutablePointer<os_unfair_lock>) {}
+@available(macOS 10.12, iOS 10, *) public func os_unfair_lock_unlock(_ lock: UnsafeMutablePointer<os_unfair_lock>) {}
 
 // Clocks
 public struct timespec {

@@ -9,7 +9,7 @@ public enum NWEndpoint: Sendable {
     public struct Port: Sendable { public init?(rawValue: UInt16) {} }
     case hostPort(host: Host, port: Port)
 }
-public struct ProxyConfiguration: Sendable { public init(httpCONNECTProxy: NWEndpoint) {} }
+@available(macOS 14, iOS 17, *) public struct ProxyConfiguration: Sendable { public init(httpCONNECTProxy: NWEndpoint) {} }
 extension URLSessionConfiguration {
-    public var proxyConfigurations: [ProxyConfiguration] { get { [] } set {} }
+    @available(macOS 14, iOS 17, *) public var proxyConfigurations: [ProxyConfiguration] { get { [] } set {} }
 }

@@ -45,17 +45,17 @@ import Testing
             let names = ["a1", "a2", "a3", "a4", "b1", "b2"]
             for name in names {
                 let index = name.hasPrefix("a") ? 0 : 1
-                let before = box.count.withValue { $0 }
+                let before = box.count.with { $0 }
                 group.addTask { [box] in
                     await withUnsafeContinuation { continuation in
                         box.append(continuation, share: index, name: name)
                     }
                 }
-                while box.count.withValue({ $0 }) == before { await Task.yield() }
+                while box.count.with({ $0 }) == before { await Task.yield() }
             }
-            while let name = box.resumeNext() { order.withValue { $0.append(name) } }
+            while let name = box.resumeNext() { order.with { $0.append(name) } }
         }
-        #expect(order.withValue { $0 } == ["a1", "b1", "a2", "b2", "a3", "a4"])
+        #expect(order.with { $0 } == ["a1", "b1", "a2", "b2", "a3", "a4"])
         #expect(!schedule.hasWaiting)
     }
 
@@ -270,7 +270,7 @@ private final class ScheduleBox: @unchecked Sendable {
     func append(_ continuation: UnsafeContinuation<Void, Never>, share: Int, name: String) {
         schedule.append(continuation, of: shares[share])
         names[share].append(name)
-        count.withValue { $0 += 1 }
+        count.with { $0 += 1 }
     }
 
     /// Which address was next is seen from whose share was given its part.

@@ -23,7 +23,7 @@ final class ForwardingHandler: Handler, @unchecked Sendable {
         // Made on the loop that uses it.
         let pool = self.pool ?? UpstreamPool(target: target, loop: exchange.loop, deadlines: deadlines)
         self.pool = pool
-        var forwarding = Forwarding(fields: .max, added: Array("Countersign-App: demo\r\n".utf8))
+        var forwarding = Forwarding(fields: .all, added: Array("Countersign-App: demo\r\n".utf8))
         do throws(Refusal) {
             if case .length(let length) = exchange.request.framing, length > 65_536 {
                 exchange.request.isBodyWhole = false

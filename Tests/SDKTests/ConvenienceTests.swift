@@ -32,7 +32,7 @@ import Testing
             Issue.record("\(sent.body)")
             return
         }
-        let collected = Guarded<[UInt8]>([])
+        let collected = Locked<[UInt8]>([])
         try await body.write { piece in collected.with { $0 += piece } }
         let bytes = collected.with { $0 }
         guard case .bytes(bytes.count) = body.length else {
@@ -83,7 +83,7 @@ import Testing
     }
 
     @Test func aLogTellsWhatHappensAndNoSecret() async throws {
-        let lines = Guarded<[CountersignLog.Entry]>([])
+        let lines = Locked<[CountersignLog.Entry]>([])
         let world = try await World { options in
             options.log = .handler(from: .debug) { entry in lines.with { $0.append(entry) } }
         }
@@ -96,7 +96,7 @@ import Testing
         let text = lines.with { $0.map(\.description).joined(separator: "\n") }
         #expect(text.contains("warning: #") && text.contains("GET api.example.com/orders: failed (offline)"))
         for secret in ["4111", "correct horse", "alice", "s_"] { #expect(!text.contains(secret), "\(secret)") }
-        let quiet = Guarded(0)
+        let quiet = Locked(0)
         let other = try await World { options in
             options.log = .handler(from: .error) { _ in quiet.with { $0 += 1 } }
         }

@@ -12,8 +12,8 @@ import Testing
         enum Conduct: Sendable { case works, isCleared, isAway }
 
         let storage = KeyStorage.tpm
-        let conduct = Guarded(Conduct.works)
-        private let keys = Guarded<[Secret]>([])
+        let conduct = Locked(Conduct.works)
+        private let keys = Locked<[Secret]>([])
 
         func makeKey(for use: DeviceKeyUse) throws(DeviceKeyError) -> WrappedKey {
             guard conduct.with({ $0 }) == .works else { throw .unavailable("test") }

@@ -1,3 +1,4 @@
+import CountersignMemory
 import CountersignTransport
 import CountersignTrust
 import Testing
@@ -19,7 +20,7 @@ import Testing
 
     /// A client that is there only once its options are.
     private final class Later: Sendable {
-        private let client = Guarded<CountersignClient?>(nil)
+        private let client = Locked<CountersignClient?>(nil)
 
         func set(_ client: CountersignClient) { self.client.with { $0 = client } }
 
@@ -36,7 +37,7 @@ import Testing
     private struct Slowly: AsyncSequence, AsyncIteratorProtocol, Sendable {
         typealias Element = [UInt8]
         let first: @Sendable () async throws -> Void
-        let isRead: Guarded<Bool>
+        let isRead: Locked<Bool>
         var isOver = false
 
         func makeAsyncIterator() -> Slowly { self }
@@ -55,7 +56,7 @@ import Testing
 
     /// A body that takes so long to be hashed that Bob signs in.
     private static func slowBody(_ client: CountersignClient) -> APIRequest.Body {
-        let isRead = Guarded(false)
+        let isRead = Locked(false)
         return .replayable(
             ReplayableBody(.bytes(3)) {
                 Slowly(first: { _ = try await client.logIn("bob", "correct horse") }, isRead: isRead)

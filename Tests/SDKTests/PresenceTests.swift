@@ -11,10 +11,10 @@ import Testing
     final class Person: PresenceMeans {
         enum Conduct: Sendable { case isThere, doesNotWantTo }
 
-        private let secrets = Guarded<[ItemName: Secret]>([:])
-        private let conduct = Guarded(Conduct.isThere)
+        private let secrets = Locked<[ItemName: Secret]>([:])
+        private let conduct = Locked(Conduct.isThere)
         /// What was shown to him.
-        let reasons = Guarded<[String]>([])
+        let reasons = Locked<[String]>([])
 
         func behave(_ conduct: Conduct) { self.conduct.with { $0 = conduct } }
 

@@ -1,3 +1,4 @@
+import CountersignMemory
 import CountersignTestKit
 import CountersignTrust
 import Glibc
@@ -10,7 +11,7 @@ import Testing
     private static let piece = [UInt8](repeating: 0x61, count: 100_000)
 
     /// Answers each request with thirty pieces; keeps count of what went out.
-    private static func server(_ written: Guarded<Int>) throws -> TestServer {
+    private static func server(_ written: Locked<Int>) throws -> TestServer {
         try TestServer(.plain) { connection in
             while connection.readHead() != nil {
                 connection.write(Array("HTTP/1.1 200 OK\r\nContent-Length: 3000000\r\n\r\n".utf8))
@@ -23,10 +24,10 @@ import Testing
     }
 
     @Test func aBodyIsReadAsItComes() async throws {
-        let server = try StreamingTests.server(Guarded(0))
+        let server = try StreamingTests.server(Locked(0))
         defer { server.stop() }
         let client = try server.client(TestFolder())
-        let last = Guarded(TransferProgress())
+        let last = Locked(TransferProgress())
         let answer = try await client.download(for: APIRequest("/film").byTheApp()) { progress in
             last.with { $0 = progress }
         }
@@ -69,8 +70,8 @@ import Testing
     }
 
     @Test func letGoOfTheTransferEnds() async throws {
-        let written = Guarded(0)
-        let gone = Guarded(false)
+        let written = Locked(0)
+        let gone = Locked(false)
         let server = try TestServer(.plain) { connection in
             guard connection.readHead() != nil else { return }
             connection.write(Array("HTTP/1.1 200 OK\r\nContent-Length: 90000000\r\n\r\n".utf8))
@@ -91,7 +92,7 @@ import Testing
     }
 
     @Test func cancellingPassesThrough() async throws {
-        let (asked, gone) = (Guarded(false), Guarded(false))
+        let (asked, gone) = (Locked(false), Locked(false))
         let server = try TestServer(.plain) { connection in
             guard connection.readHead() != nil else { return }
             asked.with { $0 = true }
@@ -111,7 +112,7 @@ import Testing
     }
 
     @Test func requestsAtOnceAreLimited() async throws {
-        let tally = Guarded((now: 0, most: 0))
+        let tally = Locked((now: 0, most: 0))
         let server = try TestServer(.plain) { connection in
             while connection.readHead() != nil {
                 tally.with { tally in
@@ -138,7 +139,7 @@ import Testing
     }
 
     @Test func aRequestOutlivesItsClient() async throws {
-        let (asked, mayAnswer) = (Guarded(false), Guarded(false))
+        let (asked, mayAnswer) = (Locked(false), Locked(false))
         let server = try TestServer(.plain) { connection in
             guard connection.readHead() != nil else { return }
             asked.with { $0 = true }
@@ -149,7 +150,7 @@ import Testing
         let folder = try TestFolder()
         var client: CountersignClient? = try server.client(folder)
         weak let gone = client?.core
-        let answer = Guarded<APIAnswer?>(nil)
+        let answer = Locked<APIAnswer?>(nil)
         let task = Task { [client] in
             let answered = try await client?.download(for: APIRequest("/late").byTheApp())
             answer.with { $0 = answered }

@@ -105,7 +105,7 @@ import Testing
              "hosts":[{"pattern":"api.example.com","pins":["\(Certificates.strange)"],"backups":["\(TrustTests.stranger)"]}]}
             """
         let text = try #require(SignedManifest.text(of: Array(manifest.utf8), signedBy: key))
-        let served = Guarded<[UInt8]>([])
+        let served = Locked<[UInt8]>([])
         let server = try TestServer(.plain) { connection in
             while let head = connection.readHead() {
                 let body = served.with { $0 }
@@ -214,8 +214,8 @@ import Testing
 
 /// Sends nothing, and remembers by which trust it would.
 private final class LastTrust: Carrier {
-    private let pattern = Guarded("")
-    private let busy = Guarded(false)
+    private let pattern = Locked("")
+    private let busy = Locked(false)
 
     var isBusy: Bool { busy.with { $0 } }
     var last: String { pattern.with { $0 } }

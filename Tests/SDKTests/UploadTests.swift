@@ -14,7 +14,7 @@ import Testing
         var bodies: [[UInt8]] = []
     }
 
-    private static func server(_ received: Guarded<Received>) throws -> TestServer {
+    private static func server(_ received: Locked<Received>) throws -> TestServer {
         try TestServer(.plain) { connection in
             while let head = connection.readHead() {
                 let length = head.split(separator: "\r\n").first { $0.lowercased().hasPrefix("content-length:") }
@@ -60,7 +60,7 @@ import Testing
 
     @Test(arguments: ["bytes", "file", "replayable", "once"])
     func everyKindArrivesUnderItsDigest(_ kind: String) async throws {
-        let received = Guarded(Received())
+        let received = Locked(Received())
         let server = try UploadTests.server(received)
         defer { server.stop() }
         let folder = try TestFolder()
@@ -74,7 +74,7 @@ import Testing
                 OnceBody(.bytes(UploadTests.body.count), Pieces(pieces: UploadTests.pieces)), sha256: UploadTests.digest
             ),
         ]
-        let sent = Guarded<Int64>(0)
+        let sent = Locked<Int64>(0)
         let request = APIRequest(.post, "/upload").byTheApp()
         let (data, _) = try await client.upload(request, from: try #require(bodies[kind])) { progress in
             sent.with { $0 = progress.sent }
@@ -86,7 +86,7 @@ import Testing
     }
 
     @Test func whatIsSentOnceIsSentOnce() async throws {
-        let received = Guarded(Received())
+        let received = Locked(Received())
         let server = try UploadTests.server(received)
         defer { server.stop() }
         let client = try server.client(TestFolder())
@@ -102,7 +102,7 @@ import Testing
     }
 
     @Test func aBodyThatIsNoneIsNotSent() async throws {
-        let received = Guarded(Received())
+        let received = Locked(Received())
         let server = try UploadTests.server(received)
         defer { server.stop() }
         let client = try server.client(TestFolder())

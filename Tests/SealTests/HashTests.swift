@@ -46,7 +46,7 @@ import Testing
             (15, "5493e99933b0a8117e08ec0f97cfc3d9"),
         ])
     func keyedHash(_ row: (length: Int, output: String)) {
-        let hash = KeyedHash(key: InlineArray { UInt8($0) })
+        let hash = KeyedHash(key: KeyedHash.Key { UInt8($0) })
         let input = (0..<row.length).map { UInt8($0) }
         var output = hash.hash(input.span)
         let text = withUnsafeBytes(of: &output) { bytes in Array(bytes) }
@@ -70,7 +70,9 @@ import Testing
         ConstantTime.equals(left.span, right.span)
     }
 
-    private func hex<let count: Int>(_ digest: Digest<count>) -> String { Hex.encode(digest.span) }
+    private func hex(_ digest: Digest16) -> String { Hex.encode(digest.span) }
+    private func hex(_ digest: Digest32) -> String { Hex.encode(digest.span) }
+    private func hex(_ digest: Digest64) -> String { Hex.encode(digest.span) }
 
     private static let sha256Table: [(text: String, digest: String)] = [
         ("", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),

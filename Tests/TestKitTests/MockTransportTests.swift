@@ -1,3 +1,4 @@
+import CountersignMemory
 import CountersignTransport
 import CountersignTrust
 import Testing
@@ -104,7 +105,7 @@ import Testing
     }
 
     @Test func progressIsTold() async throws {
-        let far = Guarded<[TransferProgress]>([])
+        let far = Locked<[TransferProgress]>([])
         var answer = MockAnswer()
         answer.pieces = [[1], [2, 3]]
         let transport = MockTransport([.answer(answer)])

@@ -1,3 +1,4 @@
+import CountersignMemory
 import CountersignTestKit
 import CountersignTransport
 import CountersignTrust
@@ -265,7 +266,7 @@ struct CertificateTests {
 
     @Test func reportOnlyReportsAndStillAsksTheSystem() async throws {
         let authorities = try Authorities.shared.get()
-        let seen = Guarded<[Trust.Verdict]>([])
+        let seen = Locked<[Trust.Verdict]>([])
         var options = try authorities.options
         options.observe = { verdict in seen.with { $0.append(verdict) } }
         let trust = Trust(

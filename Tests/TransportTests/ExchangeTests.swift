@@ -1,3 +1,4 @@
+import CountersignMemory
 import CountersignTestKit
 import CountersignTransport
 import CountersignTrust
@@ -13,8 +14,8 @@ struct ExchangeTests {
     }
 
     @Test func goesOutAsItStands() async throws {
-        let heads = Guarded<[String]>([])
-        let bodies = Guarded<[[UInt8]]>([])
+        let heads = Locked<[String]>([])
+        let bodies = Locked<[[UInt8]]>([])
         let server = try TestServer(.plain) { connection in
             while let head = connection.readHead() {
                 heads.with { $0.append(head) }
@@ -107,7 +108,7 @@ struct ExchangeTests {
     /// libcurl sends a request again by itself where a connection that was used before closes without an answer.
     @Test(arguments: ["GET", "POST"])
     func nothingIsSentTwice(_ method: String) async throws {
-        let seen = Guarded(0)
+        let seen = Locked(0)
         let server = try TestServer(.plain) { connection in
             guard connection.readHead() != nil else { return }
             connection.answer()
@@ -129,7 +130,7 @@ struct ExchangeTests {
     }
 
     @Test func outlivesTheValueThatSentIt() async throws {
-        let mayAnswer = Guarded(false)
+        let mayAnswer = Locked(false)
         let server = try TestServer(.plain) { connection in
             guard connection.readHead() != nil else { return }
             connection.write(Array("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n".utf8))

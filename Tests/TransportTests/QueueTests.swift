@@ -1,3 +1,4 @@
+import CountersignMemory
 import CountersignTestKit
 import CountersignTransport
 import CountersignTrust
@@ -19,7 +20,7 @@ struct QueueTests {
     }
 
     @Test func aHundredAtOnceHaveEightPlaces() async throws {
-        let crowd = Guarded(Crowd())
+        let crowd = Locked(Crowd())
         let server = try TestServer(.plain) { connection in
             while connection.readHead() != nil {
                 crowd.with { crowd in
@@ -49,8 +50,8 @@ struct QueueTests {
     }
 
     @Test func firstComeFirstServed() async throws {
-        let mayAnswer = Guarded(false)
-        let crowd = Guarded(Crowd())
+        let mayAnswer = Locked(false)
+        let crowd = Locked(Crowd())
         let server = try TestServer(.plain) { connection in
             while let head = connection.readHead() {
                 let path = head.split(separator: " ")[1]
@@ -75,7 +76,7 @@ struct QueueTests {
     }
 
     @Test func cancellingEndsTheTransferAndFreesItsPlace() async throws {
-        let ended = Guarded(0)
+        let ended = Locked(0)
         let server = try TestServer(.plain) { connection in
             while let head = connection.readHead() {
                 guard head.hasPrefix("GET /hang ") else {

@@ -1,3 +1,4 @@
+import CountersignMemory
 import CountersignTestKit
 import CountersignTransport
 import CountersignTrust
@@ -9,7 +10,7 @@ struct ReplacementTests {
     @Test func oldConnectionsAreCut() async throws {
         let authorities = try Authorities.shared.get()
         let leaf = try authorities.server()
-        let gone = Guarded(0)
+        let gone = Locked(0)
         let server = try TestServer(.tls(TestServer.Identity([leaf, authorities.middle]))) { connection in
             while let head = connection.readHead() {
                 if head.hasPrefix("GET /slow ") {

@@ -1,3 +1,4 @@
+import CountersignMemory
 import CountersignTestKit
 import CountersignTransport
 import CountersignTrust
@@ -24,7 +25,7 @@ struct StreamTests {
     }
 
     @Test func aDownloadWaitsForItsReaderAndKeepsLittle() async throws {
-        let written = Guarded(0)
+        let written = Locked(0)
         let server = try TestServer(.plain) { connection in
             guard connection.readHead() != nil else { return }
             connection.write(Array("HTTP/1.1 200 OK\r\nContent-Length: \(StreamTests.length)\r\n\r\n".utf8))
@@ -35,7 +36,7 @@ struct StreamTests {
             }
         }
         defer { server.stop() }
-        let seen = Guarded(TransferProgress())
+        let seen = Locked(TransferProgress())
         let transport = try HTTPTransport(trust: .system)
         let response = try await transport.send(OutgoingRequest("GET", try server.plainOrigin, "/")) { progress in
             seen.with { $0 = progress }
@@ -64,12 +65,12 @@ struct StreamTests {
         typealias Element = [UInt8]
         var count: Int
         var size = 100_000
-        let made = Guarded(0)
+        let made = Locked(0)
 
         struct Iterator: AsyncIteratorProtocol {
             var left: Int
             let size: Int
-            let made: Guarded<Int>
+            let made: Locked<Int>
 
             mutating func next() async -> [UInt8]? {
                 guard left > 0 else { return nil }
@@ -94,7 +95,7 @@ struct StreamTests {
     }
 
     @Test func anUploadWaitsForItsServer() async throws {
-        let mayRead = Guarded(false)
+        let mayRead = Locked(false)
         let server = try sink(StreamTests.length) {
             while !mayRead.with({ $0 }) { TestServer.rest(milliseconds: 5) }
         }
@@ -102,7 +103,7 @@ struct StreamTests {
         let pieces = Pieces(count: StreamTests.length / 100_000)
         let body = RequestBody.replayable(ReplayableBody(.bytes(StreamTests.length)) { pieces })
         let request = OutgoingRequest("POST", try server.plainOrigin, "/", body: body)
-        let seen = Guarded(TransferProgress())
+        let seen = Locked(TransferProgress())
         let transport = try HTTPTransport(trust: .system)
         let task = Task {
             let response = try await transport.send(request) { progress in seen.with { $0 = progress } }
@@ -121,7 +122,7 @@ struct StreamTests {
     }
 
     @Test func aBodyOfUnknownLengthGoesInChunks() async throws {
-        let got = Guarded("")
+        let got = Locked("")
         let server = try TestServer(.plain) { connection in
             guard var text = connection.readHead() else { return }
             while !text.hasSuffix("0\r\n\r\n"), let part = connection.read() {
@@ -163,7 +164,7 @@ struct StreamTests {
 
     @Test(arguments: [2, 4])
     func aStreamOfAnotherLengthBreaksTheRequestOff(_ count: Int) async throws {
-        let answered = Guarded(0)
+        let answered = Locked(0)
         let server = try TestServer(.plain) { connection in
             guard connection.readHead() != nil, connection.readBody(300).count == 300 else { return }
             answered.with { $0 += 1 }

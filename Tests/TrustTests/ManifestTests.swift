@@ -10,8 +10,8 @@ struct ManifestTests {
 
     /// Keeps in memory, and breaks when asked to.
     private final class MemoryStore: ManifestStore {
-        let kept = Guarded<[UInt8]?>(nil)
-        let isBroken = Guarded(false)
+        let kept = Locked<[UInt8]?>(nil)
+        let isBroken = Locked(false)
 
         func read() throws(ManifestProblem) -> [UInt8]? { kept.with { $0 } }
 

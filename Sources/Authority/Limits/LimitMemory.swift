@@ -16,7 +16,9 @@ struct LimitMemory: Sendable {
         memory.start.storeBytes(of: LimitMemory.magic, as: UInt64.self)
         memory.start.storeBytes(of: LimitTable.setCount(capacity: capacity), toByteOffset: 8, as: Int.self)
         for (index, key) in keys.enumerated() {
-            memory.start.storeBytes(of: key, toByteOffset: 16 + index * 16, as: KeyedHash.Key.self)
+            for byte in key.indices {
+                memory.start.storeBytes(of: key[byte], toByteOffset: 16 + index * 16 + byte, as: UInt8.self)
+            }
         }
     }
 
@@ -33,7 +35,7 @@ struct LimitMemory: Sendable {
         _ kind: LoginLimits.Kind, _ allowance: Allowance, _ capacity: Int, _ origin: LimitTable.Origin
     ) -> LimitTable {
         let index = LoginLimits.Kind.allCases.firstIndex(of: kind) ?? 0
-        let key = memory.start.loadUnaligned(fromByteOffset: 16 + index * 16, as: KeyedHash.Key.self)
+        let key = KeyedHash.Key { memory.start.load(fromByteOffset: 16 + index * 16 + $0, as: UInt8.self) }
         return LimitTable(
             allowance, capacity: capacity, hashKey: key, in: memory,
             at: LimitMemory.headBytes + index * LimitTable.bytes(capacity: capacity), origin: origin)

@@ -1,5 +1,4 @@
 import CountersignWire
-import Synchronization
 
 /// What time it is at the authority.
 ///
@@ -17,25 +16,25 @@ final class ServerClock: Sendable {
         let milliseconds: Int64
     }
 
-    private let anchor = Mutex<Anchor?>(nil)
+    private let anchor = Locked<Anchor?>(nil)
 
     /// Whole Unix seconds; nil before anything was learnt.
     func now(_ time: any ClientTime) -> Int64? {
-        guard let anchor = anchor.withLock({ $0 }) else { return nil }
+        guard let anchor = anchor.with({ $0 }) else { return nil }
         return anchor.told + (time.milliseconds - anchor.milliseconds) / 1_000
     }
 
     /// The authority says that it is `told` o'clock.
     func learn(_ told: Int64, _ time: any ClientTime) {
         let milliseconds = time.milliseconds
-        anchor.withLock { $0 = Anchor(told: told, milliseconds: milliseconds) }
+        anchor.with { $0 = Anchor(told: told, milliseconds: milliseconds) }
     }
 
     /// The authority took what was dated `sent`, `took` milliseconds ago: the guess was good enough to go on with.
     func confirm(_ sent: Int64, took: Int64, _ time: any ClientTime) {
         guard took < ServerClock.mostDelay else { return }
         let milliseconds = time.milliseconds - took
-        anchor.withLock { if $0 == nil { $0 = Anchor(told: sent, milliseconds: milliseconds) } }
+        anchor.with { if $0 == nil { $0 = Anchor(told: sent, milliseconds: milliseconds) } }
     }
 }
 

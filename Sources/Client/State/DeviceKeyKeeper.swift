@@ -1,6 +1,5 @@
 import CountersignSeal
 import CountersignVault
-import Synchronization
 
 /// Makes a device's keys, stores their private halves in the vault, and opens them. Blocks its thread for as
 /// long as the vault and the hardware take; never called with the state's writing lock held but for
@@ -10,7 +9,7 @@ package final class DeviceKeyKeeper: Sendable {
     private let state: ItemName
     package let policy: DeviceKeyPolicy
     /// The keys that were opened last, so that a signature costs no look at the vault.
-    private let memory = Mutex(Memory())
+    private let memory = Locked(Memory())
 
     /// Other processes may write, too; more often in a row is a vault that does not store what it is given.
     private static let mostRounds = 100
@@ -146,7 +145,7 @@ package final class DeviceKeyKeeper: Sendable {
     }
 
     /// Keeps in memory what cannot be stored yet.
-    func hold(_ entry: DeviceKeyItem.Entry) { memory.withLock { $0.unstored = entry } }
+    func hold(_ entry: DeviceKeyItem.Entry) { memory.with { $0.unstored = entry } }
 
     private func isUsable(_ keys: DeviceKeys) -> Bool {
         guard let handle = try? signing(keys) else { return false }
@@ -158,7 +157,7 @@ package final class DeviceKeyKeeper: Sendable {
     /// The signing key of keys that are held here. Throws ``ClientProblem/deviceKeyLost(_:)`` where it is
     /// gone for good.
     func signing(_ keys: DeviceKeys) throws(ClientProblem) -> any DeviceSigningKeyHandle {
-        if let known = memory.withLock({ $0.opened?.keys == keys ? $0.opened?.signing : nil }) {
+        if let known = memory.with({ $0.opened?.keys == keys ? $0.opened?.signing : nil }) {
             return known
         }
         guard let wrapped = try entry(of: keys).signing else {
@@ -171,7 +170,7 @@ package final class DeviceKeyKeeper: Sendable {
 
     /// The agreement key.
     func agreement(_ keys: DeviceKeys) throws(ClientProblem) -> any DeviceAgreementKeyHandle {
-        if let known = memory.withLock({ $0.opened?.keys == keys ? $0.opened?.agreement : nil }) {
+        if let known = memory.with({ $0.opened?.keys == keys ? $0.opened?.agreement : nil }) {
             return known
         }
         let wrapped = try entry(of: keys).agreement.wrapped
@@ -207,7 +206,7 @@ package final class DeviceKeyKeeper: Sendable {
     }
 
     private func entry(of keys: DeviceKeys) throws(ClientProblem) -> DeviceKeyItem.Entry {
-        let unstored = memory.withLock { $0.unstored }
+        let unstored = memory.with { $0.unstored }
         if let unstored, unstored.name == keys.name { return unstored }
         guard let entry = try stored()[keys.name] else {
             throw .deviceKeyLost("the vault has no keys of this device")
@@ -226,7 +225,7 @@ package final class DeviceKeyKeeper: Sendable {
     }
 
     private func remember(_ keys: DeviceKeys, _ change: (inout Opened) -> Void) {
-        memory.withLock { memory in
+        memory.with { memory in
             var now = memory.opened.flatMap { $0.keys == keys ? $0 : nil } ?? Opened(keys: keys)
             change(&now)
             memory.opened = now

@@ -1,5 +1,4 @@
 import CountersignWire
-import Synchronization
 
 /// How a client stands, for who shows it.
 package enum Standing: Sendable, Equatable {
@@ -70,10 +69,10 @@ final class Announcer: Sendable {
         var listeners: [@Sendable (Standing) -> Void] = []
     }
 
-    private let said = Mutex(Said())
+    private let said = Locked(Said())
 
     func add(_ listener: @escaping @Sendable (Standing) -> Void) {
-        said.withLock { said in
+        said.with { said in
             said.listeners.append(listener)
             if let last = said.last { listener(last) }
         }
@@ -81,7 +80,7 @@ final class Announcer: Sendable {
 
     /// Listeners are called under the lock: what two threads tell reaches all of them in the same order.
     func tell(_ standing: Standing) {
-        said.withLock { said in
+        said.with { said in
             guard said.last != standing else { return }
             said.last = standing
             for listener in said.listeners { listener(standing) }

@@ -1,7 +1,6 @@
 import CountersignSeal
 import CountersignVault
 import CountersignWire
-import Synchronization
 
 /// A client's state: in memory for whoever asks, in the vault for whoever comes after. One for each client.
 ///
@@ -18,9 +17,9 @@ package final class StateKeeper: Sendable {
 
     private let vault: Vault
     private let name: ItemName
-    private let known = Mutex<Kept?>(nil)
+    private let known = Locked<Kept?>(nil)
     /// One writer at a time, without keeping up who only asks: a write takes as long as the disk does.
-    private let writing = Mutex<Void>(())
+    private let writing = Locked<Void>(())
     private let announcer = Announcer()
 
     /// How long a refresh of another process is waited for: longer than all exchanges of one take.
@@ -53,14 +52,14 @@ package final class StateKeeper: Sendable {
 
     /// As last known here.
     package func state() throws(ClientProblem) -> ClientState {
-        if let known = known.withLock({ $0 }) { return known.state }
+        if let known = known.with({ $0 }) { return known.state }
         return try look()
     }
 
     /// As the vault has it now. Empty where nothing is kept; a problem where that cannot be told.
     @discardableResult
     package func look() throws(ClientProblem) -> ClientState {
-        try writing.withLock { (_) throws(ClientProblem) in try read().state }
+        try writing.with { (_) throws(ClientProblem) in try read().state }
     }
 
     /// What a change has come to, and whether there is anything to be written for it.
@@ -73,8 +72,8 @@ package final class StateKeeper: Sendable {
     package func change<Result: Sendable>(
         _ decide: (inout ClientState) throws(ClientProblem) -> Decision<Result>
     ) throws(ClientProblem) -> Result {
-        try writing.withLock { (_) throws(ClientProblem) in
-            var kept = if let known = known.withLock({ $0 }) { known } else { try read() }
+        try writing.with { (_) throws(ClientProblem) in
+            var kept = if let known = known.with({ $0 }) { known } else { try read() }
             for _ in 0..<StateKeeper.mostRounds {
                 var state = kept.state
                 switch try decide(&state) {
@@ -105,7 +104,7 @@ package final class StateKeeper: Sendable {
 
     /// What was in the way is not any more.
     func announceKnown() {
-        if let known = known.withLock({ $0 }) { announcer.tell(Standing(known.state)) }
+        if let known = known.with({ $0 }) { announcer.tell(Standing(known.state)) }
     }
 
     private func read() throws(ClientProblem) -> Kept {
@@ -116,7 +115,7 @@ package final class StateKeeper: Sendable {
                     return know(Kept(state: ClientState(), found: .absent))
                 }
                 let found = Vault.Expectation.version(item.version)
-                if let known = known.withLock({ $0 }), known.found == found { return know(known) }
+                if let known = known.with({ $0 }), known.found == found { return know(known) }
                 guard let state = ClientState(item.contents.secret) else {
                     throw VaultProblem.failed("\(name): holds what this build cannot read")
                 }
@@ -139,7 +138,7 @@ package final class StateKeeper: Sendable {
     ) -> Kept? {
         deviceKeys.hold(keys)
         do throws(ClientProblem) {
-            return try write(state, over: found) ? known.withLock { $0 } : nil
+            return try write(state, over: found) ? known.with { $0 } : nil
         } catch {
             return know(Kept(state: state, found: found))
         }
@@ -164,7 +163,7 @@ package final class StateKeeper: Sendable {
     }
 
     private func know(_ kept: Kept) -> Kept {
-        known.withLock { $0 = kept }
+        known.with { $0 = kept }
         announcer.tell(Standing(kept.state))
         return kept
     }

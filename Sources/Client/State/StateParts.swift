@@ -55,7 +55,7 @@ struct StateParts: Sendable {
         parts[tag]?.withExposedBytes { span in span.indices.map { span[$0] } }
     }
 
-    func text(_ tag: UInt8) -> String? { bytes(tag).flatMap { String(validating: $0, as: UTF8.self) } }
+    func text(_ tag: UInt8) -> String? { bytes(tag).flatMap { String(utf8: $0) } }
 
     func number(_ tag: UInt8) -> Int64? {
         guard let bytes = bytes(tag), bytes.count == 8 else { return nil }

@@ -61,12 +61,12 @@ struct ReplayHeader {
         start.storeBytes(of: rows, toByteOffset: 1024 + shard * 8, as: Int.self)
     }
 
-    private func checksum() -> Digest<32> {
+    private func checksum() -> Digest32 {
         SHA256.digest(Span(_unsafeBytes: UnsafeRawBufferPointer(start: start, count: 56)))
     }
 
     var fingerprintKey: KeyedHash.Key {
-        start.loadUnaligned(fromByteOffset: 24, as: KeyedHash.Key.self)
+        KeyedHash.Key { start.load(fromByteOffset: 24 + $0, as: UInt8.self) }
     }
 
     var fileID: FileID { FileID(start.loadUnaligned(fromByteOffset: 40, as: InlineArray<16, UInt8>.self)) }

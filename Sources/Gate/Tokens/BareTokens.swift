@@ -18,14 +18,14 @@ package struct TokenProof: ~Copyable, Sendable {
 /// What of a request's head must not go on to the backend, because a token of ours stands in it. A class, so
 /// that callers of other schemes carry no room for it.
 package final class WithheldToken: Sendable {
-    /// The fields that are left out: bit i for `fields[i]`.
-    package let fields: UInt128
+    /// The fields that are left out.
+    package let fields: FieldMask
     /// The cookies beside the token's, in the place of the fields that held them; empty where there are none.
     package let cookies: [UInt8]
     /// The upload ticket that the request is sent with; nil where it bears a token.
     package let ticket: UploadTicket?
 
-    init(fields: UInt128, cookies: [UInt8] = [], ticket: UploadTicket? = nil) {
+    init(fields: FieldMask, cookies: [UInt8] = [], ticket: UploadTicket? = nil) {
         self.fields = fields
         self.cookies = cookies
         self.ticket = ticket
@@ -144,23 +144,23 @@ private struct SentToken {
     /// What stands in a form or in the query goes on as it came. A second copy of the token, in a field where
     /// none is read, is refused: it would go on.
     func withheld(from request: Request) throws(Refusal) -> WithheldToken {
-        var (held, cookies) = (UInt128(0), [UInt8]())
+        var (held, cookies) = (FieldMask(), [UInt8]())
         switch place {
         case .bearer:
-            if let field = try SentValues(request).bearer()?.field { held = 1 << UInt128(field) }
+            if let field = try SentValues(request).bearer()?.field { held = FieldMask(field) }
         case .header(let name):
             if let field = try SentValues(request).field(name)?.index {
-                held = 1 << UInt128(field)
+                held = FieldMask(field)
             }
         case .cookie(let name):
             let sent = try Cookies(in: request)
             // What `Connection` ends here does not go on in another line either.
-            let isEnding = sent.fields & request.endingHere != 0
+            let isEnding = sent.fields.intersects(request.endingHere)
             (held, cookies) = (sent.fields, isEnding ? [] : sent.without(name))
         case .form, .query, .userAgent: break
         }
-        for index in request.fields.indices where index < UInt128.bitWidth {
-            guard held & (1 << UInt128(index)) == 0,
+        for index in request.fields.indices where index < FieldMask.limit {
+            guard !held.contains(index),
                 SentToken.isSearched(request.fields[index], request)
             else { continue }
             try SentToken.refuseStray(request.head.span.extracting(request.fields[index].value.range))

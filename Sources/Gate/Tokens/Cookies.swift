@@ -15,16 +15,16 @@ struct Cookies {
 
     private let head: [UInt8]
     private var all: [Cookie] = []
-    /// The fields that hold them: bit i for `fields[i]`.
-    let fields: UInt128
+    /// The fields that hold them.
+    let fields: FieldMask
 
     init(in request: Request) throws(Refusal) {
         head = request.head
-        var fields: UInt128 = 0
-        for index in request.fields.indices where index < UInt128.bitWidth {
+        var fields = FieldMask()
+        for index in request.fields.indices where index < FieldMask.limit {
             let field = request.fields[index]
             guard field.known == .other, request.matches(field.name, "cookie") else { continue }
-            fields |= 1 << UInt128(index)
+            fields.insert(index)
             try Cookies.read(field.value.range, of: request.head.span, into: &all)
         }
         self.fields = fields

@@ -22,7 +22,7 @@ package struct UploadTicketProof: ~Copyable, Sendable {
     ) {
         self.session = session
         self.release = release
-        withheld = WithheldToken(fields: 0, ticket: ticket)
+        withheld = WithheldToken(fields: [], ticket: ticket)
         coveredFields = fields
     }
 }
@@ -123,7 +123,7 @@ extension UploadTicket {
     fileprivate func covered(in request: Request) -> FieldSet {
         guard upload.contentType != nil,
             let index = request.fields.firstIndex(where: { $0.known == .contentType })
-        else { return .only(0) }
-        return .only(1 << UInt128(index))
+        else { return .only([]) }
+        return .only(FieldMask(index))
     }
 }

@@ -1,3 +1,4 @@
+import CountersignMemory
 import Synchronization
 
 /// What a connection's latest request has proved. Where connections are short, those that proved less give way first.
@@ -60,9 +61,9 @@ package final class ConnectionRegistry: Sendable {
     /// The second in which no proven connection was idle.
     private let failed = Atomic<Int64>(-2)
 
-    func register(_ listener: Listener) { listeners.withValue { $0.append(listener) } }
+    func register(_ listener: Listener) { listeners.with { $0.append(listener) } }
 
-    func unregister(_ listener: Listener) { listeners.withValue { $0.removeAll { $0 === listener } } }
+    func unregister(_ listener: Listener) { listeners.with { $0.removeAll { $0 === listener } } }
 
     func countUnproven(_ change: Int) { unproven.add(change, ordering: .relaxed) }
 
@@ -77,7 +78,7 @@ package final class ConnectionRegistry: Sendable {
     /// The listener whose loop has the address with most unproven connections: `listener` itself unless
     /// another has more.
     func mostCrowded(from listener: Listener) -> Listener {
-        listeners.withValue { listeners in
+        listeners.with { listeners in
             listeners.reduce(listener) { $1.mostUnproven > $0.mostUnproven ? $1 : $0 }
         }
     }
@@ -86,7 +87,7 @@ package final class ConnectionRegistry: Sendable {
     /// other, one search at a time. False if no other loop exists, or if none found one a moment ago.
     func makeRoomElsewhere(than listener: Listener, for standing: ConnectionStanding, now: Int64) -> Bool {
         guard now > failed.load(ordering: .relaxed) + 1 else { return false }
-        let others = listeners.withValue { $0.filter { $0 !== listener } }
+        let others = listeners.with { $0.filter { $0 !== listener } }
         guard !others.isEmpty else { return false }
         if !isSearching.exchange(true, ordering: .acquiring) { ask(others[...], for: standing) }
         return true

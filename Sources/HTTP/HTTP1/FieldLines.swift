@@ -79,17 +79,16 @@ enum FieldLines {
         return underscores
     }
 
-    /// Copies the chosen lines (bit i for `fields[i]`) as they stand in `head`, neighbours in one go.
-    static func copy(_ fields: [Request.Field], where chosen: UInt128, of head: Span<UInt8>, to output: Buffer) {
-        func isChosen(_ index: Int) -> Bool { chosen >> UInt128(index) & 1 == 1 }
+    /// Copies the chosen lines as they stand in `head`, neighbours in one go.
+    static func copy(_ fields: [Request.Field], where chosen: FieldMask, of head: Span<UInt8>, to output: Buffer) {
         var index = 0
         while index < fields.count {
-            guard isChosen(index) else {
+            guard chosen.contains(index) else {
                 index += 1
                 continue
             }
             let start = Int(fields[index].name.start)
-            while index < fields.count, isChosen(index) { index += 1 }
+            while index < fields.count, chosen.contains(index) { index += 1 }
             // A line ends where the next one begins, the last before the empty line.
             let end = index < fields.count ? Int(fields[index].name.start) : head.count - 2
             head.extracting(start..<end).withUnsafeBytes { _ = output.append($0) }

@@ -41,7 +41,7 @@ extension Request {
         query = nil
         authority = .empty
         framing = .none
-        endingHere = 0
+        endingHere = FieldMask()
         isBodyWhole = true
         minorVersion = 1
     }

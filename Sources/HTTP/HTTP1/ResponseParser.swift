@@ -19,8 +19,8 @@ struct UpstreamResponse {
     var declaredLength: Int?
     /// False for an answer to HEAD, 204 and 304.
     var hasBody = true
-    /// The fields that `Connection` takes off at this hop: bit i for `fields[i]`.
-    var endingHere: UInt128 = 0
+    /// The fields that `Connection` takes off at this hop.
+    var endingHere = FieldMask()
 
     func matches(_ slice: Slice, _ text: StaticString) -> Bool {
         FieldLines.equals(head.span, slice, text)
@@ -32,19 +32,19 @@ struct UpstreamResponse {
     /// The same, to be kept.
     var keptFields: [AnswerField] {
         let chosen = passedOn
-        return fields.indices.filter { chosen >> UInt128($0) & 1 == 1 }.map { index in
+        return fields.indices.filter { chosen.contains($0) }.map { index in
             AnswerField(
                 name: String(decoding: head[fields[index].name.range], as: UTF8.self),
                 value: Array(head[fields[index].value.range]))
         }
     }
 
-    private var passedOn: UInt128 {
+    private var passedOn: FieldMask {
         let bytes = head.span
-        var chosen = ~endingHere
+        var chosen = FieldMask.all.subtracting(endingHere)
         for index in fields.indices {
             let name = fields[index].name
-            if HopByHop.isOne(name, of: bytes) || HopByHop.isOurs(name, of: bytes) { chosen &= ~(1 << UInt128(index)) }
+            if HopByHop.isOne(name, of: bytes) || HopByHop.isOurs(name, of: bytes) { chosen.remove(index) }
         }
         return chosen
     }

@@ -2,9 +2,9 @@ import CountersignWire
 
 /// How a verified request goes on to the upstream.
 package struct Forwarding: ~Copyable {
-    /// Which of the request's fields go with it, by their index: bit i for `fields[i]`. Hop-by-hop fields and
+    /// Which of the request's fields go with it. Hop-by-hop fields and
     /// `Countersign-*` never do, whatever this says.
-    package var fields: UInt128
+    package var fields: FieldMask
     /// Field lines of our own, each with its CRLF.
     package var added: [UInt8]
     /// The same, for the answer on its way back.
@@ -16,7 +16,7 @@ package struct Forwarding: ~Copyable {
     /// Whose turn it takes where requests wait for a connection; nil for the client's address.
     package var caller: UpstreamCaller?
 
-    package init(fields: UInt128, added: [UInt8], inspector: (any BodyInspector)? = nil) {
+    package init(fields: FieldMask, added: [UInt8], inspector: (any BodyInspector)? = nil) {
         self.fields = fields
         self.added = added
         self.inspector = inspector
@@ -32,12 +32,12 @@ package protocol BodyInspector: AnyObject {
 
 extension Forwarding {
     /// The fields of `request` that do go on: those chosen, less what ends at this hop and what only we may say.
-    package func selected(of request: borrowing Request) -> UInt128 {
+    package func selected(of request: borrowing Request) -> FieldMask {
         let head = request.head.span
-        var selected = fields & ~request.endingHere
+        var selected = fields.subtracting(request.endingHere)
         for index in request.fields.indices {
             let name = request.fields[index].name
-            if HopByHop.isOne(name, of: head) || HopByHop.isOurs(name, of: head) { selected &= ~(1 << UInt128(index)) }
+            if HopByHop.isOne(name, of: head) || HopByHop.isOurs(name, of: head) { selected.remove(index) }
         }
         return selected
     }
@@ -98,10 +98,10 @@ enum HopByHop {
     /// Members that the `Connection` fields of a head may have together. Each is compared with every field.
     static let mostMembers = 64
 
-    /// The fields that `Connection` fields name: bit i for `fields[i]`. Both kinds of head hold at most 128
+    /// The fields that `Connection` fields name. Both kinds of head hold at most 128
     /// fields.
-    static func named(in fields: [Request.Field], of head: Span<UInt8>) throws(Refusal) -> UInt128 {
-        var named: UInt128 = 0
+    static func named(in fields: [Request.Field], of head: Span<UInt8>) throws(Refusal) -> FieldMask {
+        var named = FieldMask()
         var count = 0
         for field in fields where FieldLines.equals(head, field.name, "connection") {
             var rest = field.value
@@ -111,7 +111,7 @@ enum HopByHop {
                     throw Refusal(.malformed, "the Connection fields have more than \(mostMembers) members")
                 }
                 for index in fields.indices where FieldLines.equals(head, fields[index].name, member) {
-                    named |= 1 << UInt128(index)
+                    named.insert(index)
                 }
             }
         }

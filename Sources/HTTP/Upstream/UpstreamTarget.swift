@@ -1,3 +1,4 @@
+import CountersignMemory
 import Glibc
 
 /// Where verified requests go: a backend's host and port, and whether to speak TLS to it. Shared by all loops.
@@ -35,7 +36,7 @@ package final class UpstreamTarget: Sendable {
     /// Asks the resolver, and keeps the old addresses where it fails. Blocks; not for a loop.
     package func resolve() throws(HTTPFault) {
         let addresses = try SocketAddress.resolve(host: host, port: port)
-        state.withValue { $0.addresses.replace(with: addresses) }
+        state.with { $0.addresses.replace(with: addresses) }
     }
 
     /// Resolves now, and again every half minute on a thread of its own, for as long as the process lives. A name that
@@ -62,34 +63,34 @@ package final class UpstreamTarget: Sendable {
 
     /// For connections from now on. Those that are open end as they come to rest.
     package func replace(tls: TLSContext?) {
-        state.withValue {
+        state.with {
             $0.tls = tls
             $0.generation += 1
         }
     }
 
-    var generation: Int { state.withValue { $0.generation } }
+    var generation: Int { state.with { $0.generation } }
 
     func route(at now: Int64) -> Route {
-        state.withValue {
+        state.with {
             Route(addresses: $0.addresses.candidates(at: now), tls: $0.tls, generation: $0.generation)
         }
     }
 
     func didConnect(to address: SocketAddress, at now: Int64) {
-        state.withValue {
+        state.with {
             $0.addresses.didConnect(to: address)
             $0.lastSuccess = now
         }
     }
 
     func didFail(_ address: SocketAddress, at now: Int64) {
-        state.withValue { $0.addresses.didFail(address, at: now) }
+        state.with { $0.addresses.didFail(address, at: now) }
     }
 
     /// A pool says when its last answer began.
-    func didAnswer(at time: Int64) { state.withValue { $0.lastSuccess = max($0.lastSuccess ?? time, time) } }
+    func didAnswer(at time: Int64) { state.with { $0.lastSuccess = max($0.lastSuccess ?? time, time) } }
 
     /// When the upstream last answered or took a connection, on the loops' clock; nil before it ever did.
-    var lastSuccess: Int64? { state.withValue { $0.lastSuccess } }
+    var lastSuccess: Int64? { state.with { $0.lastSuccess } }
 }

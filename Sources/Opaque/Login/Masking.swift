@@ -22,7 +22,7 @@ extension CredentialResponse {
         )
     }
 
-    private static func mask(_ bytes: [UInt8], with key: Secret, _ nonce: Nonce) -> FixedBytes<128> {
+    private static func mask(_ bytes: [UInt8], with key: Secret, _ nonce: Nonce) -> FixedBytes<Length128> {
         let pad = HKDFSHA512.expand(
             key, info: nonce.array + "CredentialResponsePad".utf8, count: CredentialResponse.maskedCount)
         return pad.withExposedBytes { pad in FixedBytes { pad[$0] ^ bytes[$0] } }

@@ -7,19 +7,19 @@ struct CredentialResponse: Sendable {
 
     let evaluated: Ristretto255.Element
     let maskingNonce: Nonce
-    let masked: FixedBytes<128>
+    let masked: FixedBytes<Length128>
 
     /// Nil for another length, or where there is no element.
     init?(_ bytes: [UInt8]) {
         guard bytes.count == 192,
             let evaluated = Ristretto255.Element(Array(bytes[0..<32])),
             let maskingNonce = Nonce(Array(bytes[32..<64])),
-            let masked = FixedBytes<128>(Array(bytes[64..<192]))
+            let masked = FixedBytes<Length128>(Array(bytes[64..<192]))
         else { return nil }
         self.init(evaluated: evaluated, maskingNonce: maskingNonce, masked: masked)
     }
 
-    init(evaluated: Ristretto255.Element, maskingNonce: Nonce, masked: FixedBytes<128>) {
+    init(evaluated: Ristretto255.Element, maskingNonce: Nonce, masked: FixedBytes<Length128>) {
         self.evaluated = evaluated
         self.maskingNonce = maskingNonce
         self.masked = masked

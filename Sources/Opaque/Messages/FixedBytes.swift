@@ -2,23 +2,26 @@ import CountersignSeal
 
 /// Bytes of a length that the type fixes: nonces and MACs. Not `Equatable`: `==` would compare a MAC until the first
 /// difference.
-struct FixedBytes<let count: Int>: Sendable {
+struct FixedBytes<Length: ByteLength>: Sendable {
     let array: [UInt8]
 
     /// Nil for another length.
     init?(_ bytes: [UInt8]) {
-        guard bytes.count == count else { return nil }
+        guard bytes.count == Length.count else { return nil }
         array = bytes
     }
 }
 
+enum Length96: ByteLength { static var count: Int { 96 } }
+enum Length128: ByteLength { static var count: Int { 128 } }
+
 /// Source: RFC 9807 §2: Nn.
-typealias Nonce = FixedBytes<32>
+typealias Nonce = FixedBytes<Length32>
 
 extension FixedBytes {
-    init(_ byte: (Int) -> UInt8) { array = (0..<count).map(byte) }
+    init(_ byte: (Int) -> UInt8) { array = (0..<Length.count).map(byte) }
 
-    init(random: some RandomSource) { array = random.bytes(count) }
+    init(random: some RandomSource) { array = random.bytes(Length.count) }
 
     /// What was secret, and is about to be sent.
     init(publishing secret: Secret) {

@@ -51,8 +51,8 @@ package struct RegistrationRecord: Sendable {
     /// `malformed` where `bytes` are not 192 that begin with an element.
     package init(_ bytes: Secret) throws(OpaqueRefusal) {
         guard bytes.count == MessageKind.registrationRecord.count,
-            let clientPublicKey = Ristretto255.Element(FixedBytes<32>(publishing: bytes.part(0..<32)).array),
-            let envelope = Envelope(FixedBytes<96>(publishing: bytes.part(96..<192)).array)
+            let clientPublicKey = Ristretto255.Element(FixedBytes<Length32>(publishing: bytes.part(0..<32)).array),
+            let envelope = Envelope(FixedBytes<Length96>(publishing: bytes.part(96..<192)).array)
         else { throw .malformed(.registrationRecord) }
         self.init(clientPublicKey: clientPublicKey, maskingKey: bytes.part(32..<96), envelope: envelope)
     }

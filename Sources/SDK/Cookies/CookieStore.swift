@@ -1,3 +1,4 @@
+import CountersignMemory
 import CountersignTransport
 import CountersignTrust
 
@@ -8,7 +9,7 @@ import CountersignTrust
 /// it; a request that has one of its own is left as it is. When the session ends, or another account signs in, all cookies
 /// are removed: they were the former account's. Whatever `Domain` says, a cookie goes to the client's own host alone.
 public final class CookieStore: Sendable {
-    private let kept = Guarded<[Cookie]>([])
+    private let kept = Locked<[Cookie]>([])
 
     /// Cookies at most; beyond them the oldest goes. Source: RFC 6265 §6.1.
     private static let most = 50
@@ -24,7 +25,7 @@ public final class CookieStore: Sendable {
     /// Takes what an answer sets.
     package func take(_ fields: [HeaderField], _ setting: Cookie.Setting) {
         let set = fields.lazy.filter { $0.name.lowercased() == "set-cookie" }
-            .compactMap { String(validating: $0.value, as: UTF8.self) }
+            .compactMap { String(utf8: $0.value) }
             .compactMap { Cookie($0, setting) }
         kept.with { kept in
             for cookie in set {

@@ -53,11 +53,11 @@ struct BoundKey: DeviceKeyBinder {
 /// A key that is taken back: who kept a hold of the signer has nothing any more.
 final class PassingSigner: DeviceSigner {
     let point: P256Point
-    private let key: Guarded<DeviceSigningKey?>
+    private let key: Locked<DeviceSigningKey?>
 
     init(_ key: DeviceSigningKey) {
         point = key.point
-        self.key = Guarded(key)
+        self.key = Locked(key)
     }
 
     func sign(_ text: [UInt8]) throws(ClientProblem) -> [UInt8] {

@@ -23,8 +23,8 @@ final class ClientCore: Sendable {
     /// The way of what the state machine itself asks for.
     let surroundings: Surroundings
     private let line = BlockingLine("countersign.client")
-    private let isOpen = Guarded(false)
-    private let offset = Guarded<Int64>(0)
+    private let isOpen = Locked(false)
+    private let offset = Locked<Int64>(0)
 
     init(_ parts: Composition) {
         (release, base, options, carrier) = (parts.release, parts.base, parts.options, parts.carrier)

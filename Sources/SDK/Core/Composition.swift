@@ -77,7 +77,7 @@ struct Composition {
         self.surroundings = surroundings
         (self.release, self.base, self.options, self.carrier) = (release, base, options, carrier)
         (self.trust, self.events) = (TrustInForce(trust, pins, carrier, for: base.origin), events)
-        let owner = Guarded<AccountName?>(nil)
+        let owner = Locked<AccountName?>(nil)
         keeper.announce { [standings, cookies] standing in
             standings.take(standing)
             Composition.clear(cookies, of: owner, at: standing)
@@ -85,7 +85,7 @@ struct Composition {
     }
 
     /// One account's cookies are no other's.
-    private static func clear(_ cookies: CookieStore, of owner: Guarded<AccountName?>, at standing: Standing) {
+    private static func clear(_ cookies: CookieStore, of owner: Locked<AccountName?>, at standing: Standing) {
         let next: AccountName?
         switch standing {
         case .active(let account, _, _): next = account

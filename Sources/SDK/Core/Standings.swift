@@ -44,13 +44,13 @@ final class Standings: Sendable {
         case required(url: String?)
     }
 
-    private let state: Guarded<State>
+    private let state: Locked<State>
     private let shown = Broadcast<CountersignState>(.latest, latest: .unavailable)
     private let events: Broadcast<CountersignEvent>
 
     init(_ events: Broadcast<CountersignEvent>, gate: Gate) {
         self.events = events
-        state = Guarded(State(gate: gate))
+        state = Locked(State(gate: gate))
     }
 
     var current: CountersignState { state.with { $0.shown } }

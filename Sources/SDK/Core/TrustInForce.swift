@@ -1,3 +1,4 @@
+import CountersignMemory
 import CountersignTransport
 import CountersignTrust
 
@@ -14,13 +15,13 @@ final class TrustInForce: Sendable {
         var isPinned: Bool
     }
 
-    private let inForce: Guarded<InForce>
+    private let inForce: Locked<InForce>
 
     /// For requests to `origin`.
     init(_ builtIn: Trust, _ keeper: TrustKeeper?, _ carrier: any Carrier, for origin: Origin) {
         (self.builtIn, self.keeper, self.carrier, self.origin) = (builtIn, keeper, carrier, origin)
         let current = keeper?.current
-        inForce = Guarded(
+        inForce = Locked(
             InForce(
                 generation: current?.number ?? 0, isPinned: TrustInForce.pins(origin, current?.trust ?? builtIn)))
     }

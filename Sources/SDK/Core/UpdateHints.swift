@@ -6,7 +6,7 @@ import CountersignWire
 final class UpdateHints: Sendable {
     private let events: Broadcast<CountersignEvent>
     /// So that an app hears it once, and not with each answer.
-    private let last = Guarded<[UInt8]>([])
+    private let last = Locked<[UInt8]>([])
 
     /// Bytes that are looked at.
     private static let longest = 2048

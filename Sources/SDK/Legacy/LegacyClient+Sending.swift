@@ -1,3 +1,4 @@
+import CountersignMemory
 import CountersignClient
 import CountersignTransport
 import CountersignTrust
@@ -6,7 +7,7 @@ import CountersignWire
 /// In whose name a legacy client's call goes out, through all its copies. Safe to share among calls that are
 /// one wish.
 final class LegacyCallOwner: Sendable {
-    private let settled = Guarded(LegacyCalls.Owner.whoeverIsSignedIn)
+    private let settled = Locked(LegacyCalls.Owner.whoeverIsSignedIn)
 
     var owner: LegacyCalls.Owner { settled.with { $0 } }
 
@@ -29,7 +30,7 @@ extension LegacyClient {
     func send(_ request: APIRequest, _ manner: Manner) async throws(CountersignError) -> APIAnswer {
         let call = names.next(request.method, request.path)
         let start = options.clock.monotonic()
-        let trace = Guarded(CallTransport.Trace())
+        let trace = Locked(CallTransport.Trace())
         report.events.tell(.began(call))
         do throws(CountersignError) {
             // While nobody is known, an interceptor may answer all the same.
@@ -52,7 +53,7 @@ extension LegacyClient {
     }
 
     private func ask(
-        _ request: APIRequest, _ call: CountersignEvent.Call, _ trace: Guarded<CallTransport.Trace>,
+        _ request: APIRequest, _ call: CountersignEvent.Call, _ trace: Locked<CallTransport.Trace>,
         _ manner: Manner
     ) async throws(CountersignError) -> APIAnswer {
         try await admit(request.caller)

@@ -1,3 +1,4 @@
+import CountersignMemory
 import CountersignClient
 import CountersignTrust
 
@@ -5,7 +6,7 @@ import CountersignTrust
 final class LegacyReport: Sendable {
     let events: Broadcast<CountersignEvent>
     private let shown = Broadcast<CountersignState>(.latest, latest: .unavailable)
-    private let isPresenceNeeded = Guarded(false)
+    private let isPresenceNeeded = Locked(false)
 
     init(_ events: Broadcast<CountersignEvent>) { self.events = events }
 

@@ -1,3 +1,4 @@
+import CountersignMemory
 import CountersignTrust
 import CountersignVault
 
@@ -7,7 +8,7 @@ final class LegacyVault: Sendable {
     private let vault: RememberingVault
     private let item: ItemName
     private let line = BlockingLine("countersign.legacy")
-    private let isOpen = Guarded(false)
+    private let isOpen = Locked(false)
 
     init(_ vault: RememberingVault, _ item: ItemName) {
         (self.vault, self.item) = (vault, item)

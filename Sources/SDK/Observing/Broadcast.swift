@@ -1,3 +1,4 @@
+import CountersignMemory
 import CountersignTrust
 
 /// Tells any number of listeners the same, in the same order.
@@ -17,12 +18,12 @@ final class Broadcast<Value: Sendable>: Sendable {
         case recent(Int)
     }
 
-    private let state: Guarded<State>
+    private let state: Locked<State>
     private let memory: Memory
 
     init(_ memory: Memory, latest: Value? = nil) {
         self.memory = memory
-        state = Guarded(State(latest: latest))
+        state = Locked(State(latest: latest))
     }
 
     deinit { finish() }

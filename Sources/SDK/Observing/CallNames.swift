@@ -1,9 +1,10 @@
+import CountersignMemory
 import CountersignTrust
 
 /// What a client's calls are named in its events.
 final class CallNames: Sendable {
     private let host: String
-    private let count = Guarded(0)
+    private let count = Locked(0)
 
     init(host: String) { self.host = host }
 

@@ -1,4 +1,5 @@
 #if canImport(Security)
+    import CountersignMemory
     import CountersignTransport
     import Foundation
 
@@ -35,13 +36,13 @@
         /// As Foundation has it, for a URLSession of one's own; pin that with ``CountersignTransport/PinningDelegate``. A file or a stream is
         /// not in it: hand it to the upload task. Refused where Foundation would send other bytes than were signed.
         public func urlRequest() throws(CountersignError) -> URLRequest {
-            guard let address = URL(string: url, encodingInvalidCharacters: false), address.absoluteString == url else {
+            guard let address = URL(string: url), address.absoluteString == url else {
                 throw .misuse("URL: Foundation would spell it differently")
             }
             var request = URLRequest(url: address)
             request.httpMethod = method.description
             for field in fields {
-                guard let value = String(validating: field.value, as: UTF8.self) else {
+                guard let value = String(utf8: field.value) else {
                     throw .misuse("field `\(field.name)`: Foundation takes text only")
                 }
                 // Joined as the signature joins them; Foundation would do it without the space. Source: RFC 9421 §2.1.

@@ -1,4 +1,5 @@
 #if canImport(Security)
+    import CountersignMemory
     import CountersignTransport
     import Foundation
 
@@ -6,7 +7,7 @@
         /// As Foundation has it, without the body. Refused where Foundation would send another URL than the
         /// ticket is bound to.
         public func urlRequest() throws(CountersignError) -> URLRequest {
-            guard let address = URL(string: url, encodingInvalidCharacters: false),
+            guard let address = URL(string: url),
                 address.absoluteString == url
             else {
                 throw .misuse("URL: Foundation would spell it differently")
@@ -14,7 +15,7 @@
             var request = URLRequest(url: address)
             request.httpMethod = method.description
             for field in fields {
-                guard let value = String(validating: field.value, as: UTF8.self) else {
+                guard let value = String(utf8: field.value) else {
                     throw .misuse("field `\(field.name)`: Foundation takes text only")
                 }
                 request.setValue(value, forHTTPHeaderField: field.name)

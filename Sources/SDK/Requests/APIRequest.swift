@@ -1,3 +1,4 @@
+import CountersignMemory
 import CountersignTransport
 
 #if canImport(FoundationEssentials)
@@ -60,6 +61,6 @@ public struct APIRequest: Sendable {
 
 extension [HeaderField] {
     func text(of name: String) -> String? {
-        first { $0.name.lowercased() == name.lowercased() }.flatMap { String(validating: $0.value, as: UTF8.self) }
+        first { $0.name.lowercased() == name.lowercased() }.flatMap { String(utf8: $0.value) }
     }
 }

@@ -1,3 +1,4 @@
+import CountersignMemory
 import CountersignSchemes
 
 /// A body that streams, and must turn out to be the one that its signed head names. The last piece is held back until it has: who

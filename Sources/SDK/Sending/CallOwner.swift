@@ -5,7 +5,7 @@ import CountersignWire
 /// In whose name a call goes out: of who is known to be signed in when the app makes it, through all its copies, however long a
 /// body is hashed, an interceptor waits, or traffic is held. Safe to share among calls that are one wish.
 final class CallOwner: Sendable {
-    private let settled = Guarded<AccountName?>(nil)
+    private let settled = Locked<AccountName?>(nil)
 
     /// Nil while nobody is known.
     var account: AccountName? { settled.with { $0 } }

@@ -1,3 +1,4 @@
+import CountersignMemory
 import CountersignClient
 import CountersignTransport
 import CountersignTrust
@@ -32,11 +33,11 @@ final class CallTransport: Transport {
     private let reading: Reading
     private let events: Broadcast<CountersignEvent>
     private let progress: @Sendable (TransferProgress) -> Void
-    private let trace: Guarded<Trace>
-    private let state = Guarded(State())
+    private let trace: Locked<Trace>
+    private let state = Locked(State())
 
     init(
-        _ core: ClientCore, _ call: CountersignEvent.Call, _ trace: Guarded<Trace>, _ body: RequestBody,
+        _ core: ClientCore, _ call: CountersignEvent.Call, _ trace: Locked<Trace>, _ body: RequestBody,
         _ reading: Reading,
         _ progress: @escaping @Sendable (TransferProgress) -> Void
     ) {
@@ -47,7 +48,7 @@ final class CallTransport: Transport {
 
     /// For a legacy client's calls. `streamed` is sent in place of what a draft has in memory.
     init(
-        _ client: LegacyClient, _ call: CountersignEvent.Call, _ trace: Guarded<Trace>, streamed: RequestBody?,
+        _ client: LegacyClient, _ call: CountersignEvent.Call, _ trace: Locked<Trace>, streamed: RequestBody?,
         _ reading: Reading, _ progress: @escaping @Sendable (TransferProgress) -> Void
     ) {
         (carrier, origin, events) = (client.carrier, client.base.origin, client.report.events)

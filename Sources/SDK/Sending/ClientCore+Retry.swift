@@ -6,7 +6,7 @@ import CountersignTrust
 extension ClientCore {
     /// Asks, and asks again by ``CountersignOptions/retry``.
     func askWithRetries(
-        _ request: APIRequest, _ call: CountersignEvent.Call, _ trace: Guarded<CallTransport.Trace>, _ manner: Manner
+        _ request: APIRequest, _ call: CountersignEvent.Call, _ trace: Locked<CallTransport.Trace>, _ manner: Manner
     ) async throws(CountersignError) -> APIAnswer {
         var attempt = 1
         while true {

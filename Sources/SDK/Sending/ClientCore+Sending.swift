@@ -28,7 +28,7 @@ extension ClientCore {
         let request = named(request)
         let call = beginCall(request.method, request.path)
         let start = options.clock.monotonic()
-        let trace = Guarded(CallTransport.Trace())
+        let trace = Locked(CallTransport.Trace())
         events.tell(.began(call))
         do throws(CountersignError) {
             // While the vault is closed nobody is known; an interceptor may answer all the same.
@@ -60,7 +60,7 @@ extension ClientCore {
     }
 
     func ask(
-        _ request: APIRequest, _ call: CountersignEvent.Call, _ trace: Guarded<CallTransport.Trace>, _ manner: Manner
+        _ request: APIRequest, _ call: CountersignEvent.Call, _ trace: Locked<CallTransport.Trace>, _ manner: Manner
     ) async throws(CountersignError) -> APIAnswer {
         try await open()
         try await admit(request.caller, manner.owner, manner.occasion)

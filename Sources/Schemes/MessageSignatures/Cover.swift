@@ -4,8 +4,8 @@ extension MessageSignatures {
     /// Looks up what the signature names, and notes which fields it vouches for, what the body must be, and what it
     /// lacks of the least that the gate accepts.
     func cover(_ request: Request, _ claim: Claim, _ workspace: inout Workspace) throws(Refusal) {
-        var covered: UInt128 = 0
-        var plain: UInt128 = 0
+        var covered = FieldMask()
+        var plain = FieldMask()
         var seen = Seen()
         var parsed = 0
         var queryBytes = 0
@@ -17,9 +17,9 @@ extension MessageSignatures {
                 let lines = try component.findLines(in: request, namedIn: request)
                 seen.note(component)
                 workspace.components[index] = component
-                isNew = plain & lines == 0
-                plain |= lines
-                covered |= lines
+                isNew = !plain.intersects(lines)
+                plain.formUnion(lines)
+                covered.formUnion(lines)
             } else if component.parameters.isEmpty, component.kind.rawValue < Component.Kind.queryParam.rawValue {
                 let bit: UInt16 = 1 << component.kind.rawValue
                 isNew = seen.derived & bit == 0
@@ -43,7 +43,7 @@ extension MessageSignatures {
                     // One member of a dictionary says nothing about the rest of the field.
                     if !component.parameters.contains(.key) {
                         seen.note(component)
-                        covered |= lines
+                        covered.formUnion(lines)
                     }
                     workspace.components[index] = component
                 }
@@ -71,10 +71,10 @@ extension MessageSignatures {
 }
 
 extension Component {
-    /// Finds the lines of a field in `source`, and says which they are as a bit mask.
-    mutating func findLines(in source: Request, namedIn message: Request) throws(Refusal) -> UInt128 {
+    /// Finds the lines of a field in `source`, and says which they are.
+    mutating func findLines(in source: Request, namedIn message: Request) throws(Refusal) -> FieldMask {
         let name = message.head.span.extracting(name.range)
-        var mask: UInt128 = 0
+        var mask = FieldMask()
         lines = 0
         for number in 0..<source.fields.count {
             let field = source.fields[number]
@@ -84,7 +84,7 @@ extension Component {
             }
             if lines == 0 { firstLine = UInt16(truncatingIfNeeded: number) }
             lines += 1
-            mask |= 1 << UInt128(number)
+            mask.insert(number)
         }
         guard lines > 0 else {
             throw Refusal(.badSignature, "the signature covers \"\(name.text)\", which the message does not have")

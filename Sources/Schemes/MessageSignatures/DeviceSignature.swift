@@ -59,6 +59,6 @@ extension MessageSignatures {
 extension Draft {
     /// The field's value, where it is there.
     fileprivate func value(_ name: String) -> String? {
-        fields.first { $0.name == name }.flatMap { String(validating: $0.value, as: UTF8.self) }
+        fields.first { $0.name == name }.flatMap { String(utf8: $0.value) }
     }
 }

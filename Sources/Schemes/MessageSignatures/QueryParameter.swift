@@ -51,6 +51,6 @@ extension Span<UInt8> {
     fileprivate var isUTF8: Bool {
         var isPlain = true
         for index in 0..<count where self[index] >= 0x80 { isPlain = false }
-        return isPlain || withUnsafeBufferPointer { String(validating: $0, as: UTF8.self) != nil }
+        return isPlain || firstIllFormedUTF8 == nil
     }
 }

@@ -10,7 +10,7 @@ extension KeyID {
             self.init(text)
             return
         }
-        var plain = InlineArray<64, UInt8>(repeating: 0)
+        var plain = Bytes64()
         var count = 0
         var index = 0
         while index < text.count {

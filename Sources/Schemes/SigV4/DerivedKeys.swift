@@ -1,12 +1,6 @@
 import CountersignSeal
 import CountersignWire
 
-#if canImport(Darwin)
-    import Darwin
-#else
-    import Glibc
-#endif
-
 /// The keys that one secret signs with: one for each day, region and service, and the few that were used last kept, so
 /// that a request under one of those costs no derivation. Source: AWS Signature Version 4, "Calculate the signature".
 ///
@@ -15,32 +9,27 @@ import CountersignWire
 /// only himself. Failing costs one derivation whether or not the key was kept, so that time does not tell an id that
 /// exists from one that does not.
 ///
-/// Safe to share: `slots` and `next` are touched under the lock, which is held for a look-up of four.
-final class DerivedKeys: @unchecked Sendable {
+/// The lock is held for a look-up of four.
+final class DerivedKeys: Sendable {
     private struct Slot {
         /// `yyyymmdd/region/service/aws4_request`.
         var scope: [UInt8]
         var key: HMACSHA256
     }
 
+    private struct Recent {
+        var slots: [Slot] = []
+        /// The one to be replaced.
+        var next = 0
+    }
+
     /// An app signs for one service, in one region, and around midnight under two days.
     private static let most = 4
 
     private let secret: Secret
-    private let lock: UnsafeMutablePointer<pthread_mutex_t>
-    private var slots: [Slot] = []
-    private var next = 0
+    private let recent = Locked(Recent())
 
-    init(_ secret: Secret) {
-        self.secret = secret
-        lock = .allocate(capacity: 1)
-        pthread_mutex_init(lock, nil)
-    }
-
-    deinit {
-        pthread_mutex_destroy(lock)
-        lock.deallocate()
-    }
+    init(_ secret: Secret) { self.secret = secret }
 
     /// The MAC of a string to sign under the key of the scope it names; empty where it names none, and then it equals no
     /// signature.
@@ -61,31 +50,27 @@ final class DerivedKeys: @unchecked Sendable {
     }
 
     /// How many keys are kept.
-    var count: Int {
-        pthread_mutex_lock(lock)
-        defer { pthread_mutex_unlock(lock) }
-        return slots.count
-    }
+    var count: Int { recent.with { $0.slots.count } }
 
     private func kept(for scope: Span<UInt8>) -> HMACSHA256? {
-        pthread_mutex_lock(lock)
-        defer { pthread_mutex_unlock(lock) }
-        for slot in slots {
-            let bytes = slot.scope
-            if bytes.span.matches(scope) { return slot.key }
+        recent.with { recent in
+            for slot in recent.slots {
+                let bytes = slot.scope
+                if bytes.span.matches(scope) { return slot.key }
+            }
+            return nil
         }
-        return nil
     }
 
     private func keep(_ key: HMACSHA256, for scope: Span<UInt8>) {
         let slot = Slot(scope: (0..<scope.count).map { scope[$0] }, key: key)
-        pthread_mutex_lock(lock)
-        defer { pthread_mutex_unlock(lock) }
-        if slots.count < DerivedKeys.most {
-            slots.append(slot)
-        } else {
-            slots[next] = slot
-            next = (next + 1) % DerivedKeys.most
+        recent.with { recent in
+            if recent.slots.count < DerivedKeys.most {
+                recent.slots.append(slot)
+            } else {
+                recent.slots[recent.next] = slot
+                recent.next = (recent.next + 1) % DerivedKeys.most
+            }
         }
     }
 
@@ -116,22 +101,26 @@ struct Scope {
         // The algorithm and the time come first, in as many bytes always.
         let start = 17 + 17
         guard text.count > start, text[start - 1] == UInt8(ascii: "\n") else { return nil }
-        var slashes = InlineArray<3, Int>(repeating: 0)
+        var slashes = (0, 0, 0)
         var count = 0
         var end = start
         while end < text.count, text[end] != UInt8(ascii: "\n") {
             if text[end] == UInt8(ascii: "/") {
-                guard count < 3 else { return nil }
-                slashes[count] = end
+                switch count {
+                case 0: slashes.0 = end
+                case 1: slashes.1 = end
+                case 2: slashes.2 = end
+                default: return nil
+                }
                 count += 1
             }
             end += 1
         }
         guard count == 3 else { return nil }
         whole = start..<end
-        day = start..<slashes[0]
-        region = slashes[0] + 1..<slashes[1]
-        service = slashes[1] + 1..<slashes[2]
-        terminator = slashes[2] + 1..<end
+        day = start..<slashes.0
+        region = slashes.0 + 1..<slashes.1
+        service = slashes.1 + 1..<slashes.2
+        terminator = slashes.2 + 1..<end
     }
 }

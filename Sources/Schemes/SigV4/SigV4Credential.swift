@@ -10,37 +10,42 @@ extension SigV4Space {
     mutating func readCredential(_ slice: Slice) throws(Refusal) {
         let slashes = try slashes(in: slice)
         let start = Int(slice.start)
-        reading.keyID = Slice(start, start + slashes[0])
-        reading.scope = Slice(start + slashes[0] + 1, Int(slice.end))
-        reading.service = Slice(start + slashes[2] + 1, start + slashes[3])
+        reading.keyID = Slice(start, start + slashes.0)
+        reading.scope = Slice(start + slashes.0 + 1, Int(slice.end))
+        reading.service = Slice(start + slashes.2 + 1, start + slashes.3)
     }
 
     /// Where the last four of a well-formed credential are, from its beginning.
-    private func slashes(in slice: Slice) throws(Refusal) -> InlineArray<4, Int> {
+    private func slashes(in slice: Slice) throws(Refusal) -> (Int, Int, Int, Int) {
         let text = words.span.extracting(slice.range)
         guard text.count <= SigV4Space.longestCredential else {
             throw Refusal(.malformed, "Credential: longer than \(SigV4Space.longestCredential) characters")
         }
-        var slashes = InlineArray<4, Int>(repeating: 0)
+        var slashes = (0, 0, 0, 0)
         var found = 4
         var index = text.count - 1
         while index >= 0, found > 0 {
             if text[index] == UInt8(ascii: "/") {
                 found -= 1
-                slashes[found] = index
+                switch found {
+                case 0: slashes.0 = index
+                case 1: slashes.1 = index
+                case 2: slashes.2 = index
+                default: slashes.3 = index
+                }
             }
             index -= 1
         }
         guard found == 0 else {
             throw Refusal(.malformed, "Credential: expected KEYID/yyyymmdd/region/service/aws4_request")
         }
-        guard text.extracting(slashes[3] + 1..<text.count).matches("aws4_request") else {
+        guard text.extracting(slashes.3 + 1..<text.count).matches("aws4_request") else {
             throw Refusal(.malformed, "Credential: expected aws4_request at the end")
         }
-        let day = text.extracting(slashes[0] + 1..<slashes[1])
+        let day = text.extracting(slashes.0 + 1..<slashes.1)
         guard SigV4Space.isDay(day) else { throw Refusal(.malformed, "Credential: expected a day such as 20260131") }
-        let region = text.extracting(slashes[1] + 1..<slashes[2])
-        let service = text.extracting(slashes[2] + 1..<slashes[3])
+        let region = text.extracting(slashes.1 + 1..<slashes.2)
+        let service = text.extracting(slashes.2 + 1..<slashes.3)
         guard SigV4Space.isName(region), SigV4Space.isName(service) else {
             throw Refusal(
                 .malformed, "Credential: expected region and service of 1 to 64 letters, digits, `-`, `_` and `.`")

@@ -42,11 +42,11 @@ extension SigV4Space {
         return false
     }
 
-    /// Finds the lines of each signed field, as a bit mask over the request's fields. Whatever AWS's own fields say must
+    /// Finds the lines of each signed field, as a mask over the request's fields. Whatever AWS's own fields say must
     /// be signed; all others that are not are held back from the backend, and need not be.
-    mutating func cover(_ request: Request) throws(Refusal) -> UInt128 {
+    mutating func cover(_ request: Request) throws(Refusal) -> FieldMask {
         guard request.fields.count <= FieldSet.limit else { throw Refusal(.malformed, "more than 128 fields") }
-        var mask: UInt128 = 0
+        var mask = FieldMask()
         for index in names.indices {
             let name = names[index].name
             for (line, field) in request.fields.enumerated() where field.name.count == name.count {
@@ -55,14 +55,14 @@ extension SigV4Space {
                 }
                 if names[index].lines == 0 { names[index].firstLine = line }
                 names[index].lines += 1
-                mask |= 1 << UInt128(line)
+                mask.insert(line)
             }
             guard names[index].lines > 0 else {
                 let name = words.span.extracting(name.range).text
                 throw Refusal(.badSignature, "the signature covers \(name), which the request does not have")
             }
         }
-        for (line, field) in request.fields.enumerated() where mask & (1 << UInt128(line)) == 0 {
+        for (line, field) in request.fields.enumerated() where !mask.contains(line) {
             let name = request.head.span.extracting(field.name.range)
             if name.count >= 6, name.extracting(0..<6).matches("x-amz-") {
                 throw Refusal(.badSignature, "the signature does not cover \(name.text), which is sent")

@@ -72,11 +72,11 @@ package final class PrivateKey: Sendable, CustomStringConvertible, CustomReflect
     /// The PEM file of the Ed25519 private key with that seed. Source: RFC 8410 §7.
     package static func pem(ed25519Seed seed: Secret) -> Secret {
         seed.withExposedBytes { seed in
-            var der = InlineArray<48, UInt8>(repeating: 0)
+            var der = Bytes64()
             let prefix = Ed25519.privatePrefix
             for index in prefix.indices { der[index] = prefix[index] }
             for index in 0..<min(seed.count, 32) { der[prefix.count + index] = seed[index] }
-            let text = PEM.write(der.span, .privateKey)
+            let text = PEM.write(der.span.extracting(0..<48), .privateKey)
             for index in 0..<48 { der[index] = 0 }
             return text
         }

@@ -11,7 +11,7 @@
             keyed = key.withUnsafeBytes { CryptoKit.HMAC(key: SymmetricKey(data: $0)) }
         }
 
-        package func authenticate(_ message: Span<UInt8>) -> Digest<32> { Digest(copying: mac(of: message)) }
+        package func authenticate(_ message: Span<UInt8>) -> Digest32 { Digest32(copying: mac(of: message)) }
 
         /// Writes the 32 bytes to `target`, for those that are a key themselves.
         func authenticate(_ message: Span<UInt8>, into target: UnsafeMutableRawPointer) {

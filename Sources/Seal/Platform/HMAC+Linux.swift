@@ -13,7 +13,7 @@
         package init(key: Span<UInt8>) {
             inner = .allocate(capacity: 2)
             inner.initialize(repeating: SHA256_CTX(), count: 2)
-            var block = Digest<64>(repeating: 0)
+            var block = Digest64()
             if key.count > 64 {
                 let short = SHA256.digest(key)
                 for index in 0..<32 { block[index] = short[index] }
@@ -22,7 +22,7 @@
             }
             absorb(block, maskedWith: 0x36, into: inner)
             absorb(block, maskedWith: 0x5C, into: outer)
-            withUnsafeMutableBytes(of: &block) { OPENSSL_cleanse($0.baseAddress, $0.count) }
+            block.withUnsafeMutableBytes { OPENSSL_cleanse($0.baseAddress, $0.count) }
         }
 
         deinit {
@@ -30,13 +30,13 @@
             inner.deallocate()
         }
 
-        package func authenticate(_ message: Span<UInt8>) -> Digest<32> {
+        package func authenticate(_ message: Span<UInt8>) -> Digest32 {
             var context = inner.pointee
             message.withUnsafeBytes { bytes in
                 if let start = bytes.baseAddress { _ = SHA256_Update(&context, start, bytes.count) }
             }
-            var digest = Digest<32>(repeating: 0)
-            withUnsafeMutableBytes(of: &digest) { digest in
+            var digest = Digest32()
+            digest.withUnsafeMutableBytes { digest in
                 let start = digest.bindMemory(to: UInt8.self).baseAddress
                 SHA256_Final(start, &context)
                 context = outer.pointee
@@ -60,12 +60,11 @@
             OPENSSL_cleanse(&context, MemoryLayout<SHA256_CTX>.size)
         }
 
-        private func absorb(_ block: Digest<64>, maskedWith mask: UInt8, into context: UnsafeMutablePointer<SHA256_CTX>)
-        {
+        private func absorb(_ block: Digest64, maskedWith mask: UInt8, into context: UnsafeMutablePointer<SHA256_CTX>) {
             var masked = block
             for index in 0..<64 { masked[index] ^= mask }
             SHA256_Init(context)
-            withUnsafeMutableBytes(of: &masked) { bytes in
+            masked.withUnsafeMutableBytes { bytes in
                 _ = SHA256_Update(context, bytes.baseAddress, bytes.count)
                 OPENSSL_cleanse(bytes.baseAddress, bytes.count)
             }

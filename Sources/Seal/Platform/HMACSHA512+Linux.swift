@@ -19,7 +19,7 @@
             if key.count > HMACSHA512.blockCount {
                 var short = SHA512.digest(key)
                 for index in 0..<64 { block[index] = short[index] }
-                withUnsafeMutableBytes(of: &short) { OPENSSL_cleanse($0.baseAddress, $0.count) }
+                short.withUnsafeMutableBytes { OPENSSL_cleanse($0.baseAddress, $0.count) }
             } else {
                 for index in 0..<key.count { block[index] = key[index] }
             }

@@ -10,9 +10,9 @@
 
         package mutating func update(_ bytes: Span<UInt8>) { bytes.withUnsafeBytes { state.update(bufferPointer: $0) } }
 
-        package consuming func finish() -> Digest<32> { Digest(copying: state.finalize()) }
+        package consuming func finish() -> Digest32 { Digest32(copying: state.finalize()) }
 
-        package static func digest(_ bytes: Span<UInt8>) -> Digest<32> {
+        package static func digest(_ bytes: Span<UInt8>) -> Digest32 {
             var hash = SHA256()
             hash.update(bytes)
             return hash.finish()
@@ -27,9 +27,9 @@
 
         package mutating func update(_ bytes: Span<UInt8>) { bytes.withUnsafeBytes { state.update(bufferPointer: $0) } }
 
-        package consuming func finish() -> Digest<64> { Digest(copying: state.finalize()) }
+        package consuming func finish() -> Digest64 { Digest64(copying: state.finalize()) }
 
-        package static func digest(_ bytes: Span<UInt8>) -> Digest<64> {
+        package static func digest(_ bytes: Span<UInt8>) -> Digest64 {
             var hash = SHA512()
             hash.update(bytes)
             return hash.finish()
@@ -44,15 +44,14 @@
 
         package mutating func update(_ bytes: Span<UInt8>) { bytes.withUnsafeBytes { state.update(bufferPointer: $0) } }
 
-        package consuming func finish() -> Digest<16> { Digest(copying: state.finalize()) }
+        package consuming func finish() -> Digest16 { Digest16(copying: state.finalize()) }
     }
 
-    extension InlineArray where Element == UInt8 {
-        /// As many bytes as there is room for: CryptoKit's digests and MACs have exactly those.
+    extension ArrayBytes {
+        /// CryptoKit's digests and MACs have exactly as many bytes as there is room for.
         init(copying bytes: some ContiguousBytes) {
-            self.init(repeating: 0)
-            var span = mutableSpan
-            span.withUnsafeMutableBytes { target in bytes.withUnsafeBytes { target.copyMemory(from: $0) } }
+            self.init()
+            bytes.withUnsafeBytes { bytes in withUnsafeMutableBytes { $0.copyMemory(from: bytes) } }
         }
     }
 #endif

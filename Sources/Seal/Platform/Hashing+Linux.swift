@@ -13,14 +13,13 @@
             }
         }
 
-        package consuming func finish() -> Digest<32> {
-            var digest = Digest<32>(repeating: 0)
-            var span = digest.mutableSpan
-            span.withUnsafeMutableBufferPointer { _ = SHA256_Final($0.baseAddress, &context) }
+        package consuming func finish() -> Digest32 {
+            var digest = Digest32()
+            digest.withUnsafeMutableBytes { _ = SHA256_Final($0.bindMemory(to: UInt8.self).baseAddress, &context) }
             return digest
         }
 
-        package static func digest(_ bytes: Span<UInt8>) -> Digest<32> {
+        package static func digest(_ bytes: Span<UInt8>) -> Digest32 {
             var hash = SHA256()
             hash.update(bytes)
             return hash.finish()
@@ -39,16 +38,15 @@
             }
         }
 
-        package consuming func finish() -> Digest<64> {
-            var digest = Digest<64>(repeating: 0)
-            var span = digest.mutableSpan
-            span.withUnsafeMutableBufferPointer { _ = SHA512_Final($0.baseAddress, &context) }
+        package consuming func finish() -> Digest64 {
+            var digest = Digest64()
+            digest.withUnsafeMutableBytes { _ = SHA512_Final($0.bindMemory(to: UInt8.self).baseAddress, &context) }
             // The context may have seen a secret: OPAQUE hashes a password's blinded evaluation.
             OPENSSL_cleanse(&context, MemoryLayout<SHA512_CTX>.size)
             return digest
         }
 
-        package static func digest(_ bytes: Span<UInt8>) -> Digest<64> {
+        package static func digest(_ bytes: Span<UInt8>) -> Digest64 {
             var hash = SHA512()
             hash.update(bytes)
             return hash.finish()
@@ -67,10 +65,9 @@
             }
         }
 
-        package consuming func finish() -> Digest<16> {
-            var digest = Digest<16>(repeating: 0)
-            var span = digest.mutableSpan
-            span.withUnsafeMutableBufferPointer { _ = MD5_Final($0.baseAddress, &context) }
+        package consuming func finish() -> Digest16 {
+            var digest = Digest16()
+            digest.withUnsafeMutableBytes { _ = MD5_Final($0.bindMemory(to: UInt8.self).baseAddress, &context) }
             // The context has seen a secret: MD5's scheme hashes its key with the message.
             OPENSSL_cleanse(&context, MemoryLayout<MD5_CTX>.size)
             return digest

@@ -20,23 +20,23 @@ final class Readiness: Sendable {
     init() {}
 
     /// Reports that `cause` keeps the process from being ready.
-    func set(_ cause: Cause, detail: String) { details.withValue { $0[cause] = detail } }
+    func set(_ cause: Cause, detail: String) { details.with { $0[cause] = detail } }
 
     /// Reports that `cause` is gone. Draining never goes away.
     func clear(_ cause: Cause) {
         guard cause != .draining else { return }
-        details.withValue { $0[cause] = nil }
+        details.with { $0[cause] = nil }
     }
 
     /// Call when the process is told to stop, before its listeners close.
     func beginDraining() { set(.draining, detail: "the process was told to stop") }
 
     /// Call when a successor died and this process serves in its place.
-    func serveAgain() { details.withValue { $0[.draining] = nil } }
+    func serveAgain() { details.with { $0[.draining] = nil } }
 
     /// Empty when the process is ready.
     var reasons: [Reason] {
-        let details = details.withValue { $0 }
+        let details = details.with { $0 }
         return Cause.allCases.compactMap { cause in details[cause].map { Reason(cause: cause, detail: $0) } }
     }
 

@@ -18,20 +18,20 @@ final class StoreReadiness: Sendable {
     init(_ readiness: Readiness) { self.readiness = readiness }
 
     /// For the writer's thread: a change could not be made durable.
-    func writerDidFail() { hasWriterFailed.withValue { $0 = true } }
+    func writerDidFail() { hasWriterFailed.with { $0 = true } }
 
     /// One look. `reading` is what came of the turn's reads; `writing` writes a row.
     func turn(reading: Fault?, writing: () throws(Fault) -> Void) {
         var fault = reading
-        if fault == nil, hasWriterFailed.withValue({ $0 }) {
+        if fault == nil, hasWriterFailed.with({ $0 }) {
             do throws(Fault) {
                 try writing()
-                hasWriterFailed.withValue { $0 = false }
+                hasWriterFailed.with { $0 = false }
             } catch {
                 fault = error
             }
         }
-        let count = failures.withValue { failures in
+        let count = failures.with { failures in
             failures = fault == nil ? 0 : min(failures + 1, StoreReadiness.failuresUntilDown)
             return failures
         }

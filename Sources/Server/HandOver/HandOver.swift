@@ -1,3 +1,4 @@
+import CountersignMemory
 import CountersignHTTP
 import Synchronization
 
@@ -29,7 +30,7 @@ final class HandOver: Sendable {
     /// Waits for a moment, of a tenth of a second or so; not at all where no other process is there.
     func pause() async {
         await withUnsafeContinuation { continuation in
-            let isWaiting = waiters.withValue { waiting in
+            let isWaiting = waiters.with { waiting in
                 guard isShared else { return false }
                 waiting.append(continuation)
                 return true
@@ -40,7 +41,7 @@ final class HandOver: Sendable {
 
     /// Ends the waits. By the thread that watches the other process, ten times a second.
     func tick() {
-        let served = waiters.withValue { waiting in
+        let served = waiters.with { waiting in
             defer { waiting = [] }
             return waiting
         }

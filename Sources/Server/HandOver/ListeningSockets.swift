@@ -14,28 +14,28 @@ final class ListeningSockets: Sendable {
         administration = Locked(inheritance?.adminListeners ?? [])
     }
 
-    var listeners: [FileDescriptor] { clients.withValue { $0 } }
-    var adminListeners: [FileDescriptor] { administration.withValue { $0 } }
+    var listeners: [FileDescriptor] { clients.with { $0 } }
+    var adminListeners: [FileDescriptor] { administration.with { $0 } }
 
     /// At least so many for clients, and their port. What was taken over is kept where it is for this
     /// address, and all of it: a socket from which no worker accepted would keep its share of the connections
     /// waiting.
     func open(_ address: HostPort, atLeast count: Int) throws -> (sockets: [FileDescriptor], port: Int) {
         let opened = try ListeningSockets.opened(address, listeners, atLeast: count)
-        clients.withValue { $0 = opened }
+        clients.with { $0 = opened }
         return (opened, SocketAddress.port(of: opened[0].number))
     }
 
     /// The one for administrators.
     func openAdmin(_ address: HostPort) throws -> FileDescriptor {
         let opened = try ListeningSockets.opened(address, adminListeners, atLeast: 1)
-        administration.withValue { $0 = opened }
+        administration.with { $0 = opened }
         return opened[0]
     }
 
     func close() {
-        clients.withValue { $0 = [] }
-        administration.withValue { $0 = [] }
+        clients.with { $0 = [] }
+        administration.with { $0 = [] }
     }
 
     private static func opened(

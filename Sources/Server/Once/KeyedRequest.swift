@@ -61,7 +61,7 @@ enum KeyedRequest {
         }
     }
 
-    private static func bytes(of digest: Digest<32>) -> [UInt8] { digest.indices.map { digest[$0] } }
+    private static func bytes(of digest: Digest32) -> [UInt8] { digest.indices.map { digest[$0] } }
 }
 
 extension Request {

@@ -1,3 +1,4 @@
+import CountersignMemory
 import CCrypto
 import CountersignTrust
 import Glibc

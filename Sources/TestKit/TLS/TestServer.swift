@@ -1,3 +1,4 @@
+import CountersignMemory
 import CCrypto
 import CountersignTrust
 import Glibc
@@ -75,7 +76,7 @@ public final class TestServer: Sendable {
     /// On 127.0.0.1.
     public let port: UInt16
     private let listener: Int32
-    let state = Guarded(State())
+    let state = Locked(State())
     let context: ServerContext?
     private let serve: @Sendable (TestConnection) -> Void
 

@@ -1,3 +1,4 @@
+import CountersignMemory
 import CountersignTransport
 import CountersignTrust
 
@@ -13,13 +14,13 @@ public final class MockTransport: Carrier {
         var trusts: [Trust] = []
     }
 
-    private let state: Guarded<State>
+    private let state: Locked<State>
     private let clock: ManualClock
     private let otherwise: MockStep?
 
     /// With steps alone: a request for which there is none fails, and was not sent.
     public init(_ script: [MockStep], clock: ManualClock = ManualClock()) {
-        state = Guarded(State(script: script))
+        state = Locked(State(script: script))
         self.clock = clock
         otherwise = nil
     }
@@ -29,7 +30,7 @@ public final class MockTransport: Carrier {
         _ script: [MockStep] = [], clock: ManualClock = ManualClock(),
         _ answer: @escaping @Sendable (SeenRequest) async throws(TransportError) -> MockAnswer
     ) {
-        state = Guarded(State(script: script))
+        state = Locked(State(script: script))
         self.clock = clock
         otherwise = .perform(answer)
     }
@@ -114,7 +115,7 @@ extension RequestBody {
     private static func received(
         _ length: BodyLength, _ write: BodyWriter
     ) async throws(TransportError) -> [UInt8] {
-        let sink = Guarded<[UInt8]>([])
+        let sink = Locked<[UInt8]>([])
         do {
             try await write { piece in sink.with { $0 += piece } }
         } catch {
@@ -136,7 +137,7 @@ private final class MockBody: BodySource {
         var isCancelled = false
     }
 
-    private let state: Guarded<State>
+    private let state: Locked<State>
     private let ending: MockAnswer.Ending
     private let progress: @Sendable (TransferProgress) -> Void
 
@@ -144,7 +145,7 @@ private final class MockBody: BodySource {
         let pieces = answer.pieces.filter { !$0.isEmpty }
         var far = far
         if case .whole = answer.ending { far.toReceive = .bytes(Int64(pieces.reduce(0) { $0 + $1.count })) }
-        state = Guarded(State(pieces: pieces, far: far))
+        state = Locked(State(pieces: pieces, far: far))
         ending = answer.ending
         self.progress = progress
     }

@@ -24,7 +24,7 @@ final class FaultyStore: ItemStore {
         var calls: [FaultyVault.Call] = []
     }
 
-    private let state = Guarded(State())
+    private let state = Locked(State())
     /// Its locks' folder, which is there for as long as somebody has the vault.
     private let folder: TemporaryFolder
 

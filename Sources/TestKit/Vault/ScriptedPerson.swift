@@ -10,7 +10,7 @@ public final class ScriptedPerson: Sendable {
         var reasons: [String] = []
     }
 
-    private let state = Guarded(State())
+    private let state = Locked(State())
 
     /// He is there, until told otherwise.
     public init() {}

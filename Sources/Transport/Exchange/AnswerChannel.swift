@@ -1,3 +1,4 @@
+import CountersignMemory
 import CountersignTrust
 
 /// Carries an answer from the transport's thread to whoever reads it, and says stop when he is slow.
@@ -32,7 +33,7 @@ final class AnswerChannel: Sendable {
         }
     }
 
-    private let state = Guarded(State())
+    private let state = Locked(State())
 
     var isFinished: Bool { state.with { $0.end != nil } }
 

@@ -1,3 +1,4 @@
+import CountersignMemory
 import CountersignTrust
 
 /// What a request carries.
@@ -44,7 +45,7 @@ public struct ReplayableBody: Sendable {
 /// A body from a stream that is gone once it was read: a camera, a pipe.
 public final class OnceBody: Sendable {
     package let length: BodyLength
-    private let unused: Guarded<BodyWriter?>
+    private let unused: Locked<BodyWriter?>
 
     /// The sequence is read when the connection stands; a request that never came that far leaves it as it is.
     public init<Pieces: AsyncSequence & Sendable>(_ length: BodyLength, _ pieces: Pieces)
@@ -53,7 +54,7 @@ public final class OnceBody: Sendable {
         let write: BodyWriter = { take in
             for try await piece in pieces { try await take(piece) }
         }
-        unused = Guarded(write)
+        unused = Locked(write)
     }
 
     /// The stream, to the first who asks.

@@ -1,3 +1,4 @@
+import CountersignMemory
 import CountersignTrust
 
 #if canImport(Darwin)
@@ -30,7 +31,7 @@ final class UploadChannel: Sendable {
         var waiter: CheckedContinuation<Void, Never>?
     }
 
-    private let state = Guarded(State())
+    private let state = Locked(State())
     private let length: BodyLength
     private let resume: @Sendable () -> Void
 

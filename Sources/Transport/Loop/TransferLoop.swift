@@ -1,3 +1,4 @@
+import CountersignMemory
 import CCurl
 import CountersignTrust
 import Glibc
@@ -22,7 +23,7 @@ final class TransferLoop: @unchecked Sendable {
     }
 
     let options: TransportOptions
-    private let mailbox: Guarded<Mailbox>
+    private let mailbox: Locked<Mailbox>
     private var generation: Generation
     /// Those that have a place, by their handles.
     private var running: [UnsafeMutableRawPointer: Transfer] = [:]
@@ -38,7 +39,7 @@ final class TransferLoop: @unchecked Sendable {
         }
         self.options = options
         self.generation = generation
-        mailbox = Guarded(Mailbox(handle: generation.handle))
+        mailbox = Locked(Mailbox(handle: generation.handle))
         try startThread()
     }
 

@@ -1,4 +1,5 @@
 #if canImport(Security)
+    import CountersignMemory
     import CountersignTrust
     import Foundation
 
@@ -12,7 +13,7 @@
         }
 
         private let judge: ChallengeJudge
-        private let state = Guarded(State())
+        private let state = Locked(State())
 
         init(_ judge: ChallengeJudge) { self.judge = judge }
 

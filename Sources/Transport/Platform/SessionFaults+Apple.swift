@@ -1,4 +1,5 @@
 #if canImport(Security)
+    import CountersignMemory
     import CountersignTrust
     import Foundation
 
@@ -41,13 +42,13 @@
                 throw .unsendable("authority: URLSession sends the URL's, and no other")
             }
             let text = request.origin.description + String(decoding: request.target, as: UTF8.self)
-            guard let url = URL(string: text, encodingInvalidCharacters: false), url.absoluteString == text else {
+            guard let url = URL(string: text), url.absoluteString == text else {
                 throw .unsendable("target: URLSession would spell it differently")
             }
             self.init(url: url)
             httpMethod = request.method
             for field in request.fields {
-                guard let value = String(validating: field.value, as: UTF8.self) else {
+                guard let value = String(utf8: field.value) else {
                     throw .unsendable("field `\(field.name)`: URLSession takes text only")
                 }
                 // Joined as a signature joins them; URLSession would do it without the space. Source: RFC 9421 §2.1.

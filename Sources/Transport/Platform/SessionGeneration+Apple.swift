@@ -44,7 +44,10 @@
             configuration.timeoutIntervalForResource = options.totalTimeout.interval
             // Not the machine's, whatever its settings say.
             configuration.connectionProxyDictionary = [:]
-            if case .tunnel(let host, let port) = options.proxy, let port = NWEndpoint.Port(rawValue: port) {
+            // Before that, `URLSessionTransport` has refused the option.
+            if #available(macOS 14, iOS 17, *), case .tunnel(let host, let port) = options.proxy,
+                let port = NWEndpoint.Port(rawValue: port)
+            {
                 let proxy = NWEndpoint.hostPort(host: NWEndpoint.Host(host.description), port: port)
                 configuration.proxyConfigurations = [ProxyConfiguration(httpCONNECTProxy: proxy)]
             }

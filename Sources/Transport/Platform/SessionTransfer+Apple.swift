@@ -1,4 +1,5 @@
 #if canImport(Security)
+    import CountersignMemory
     import CountersignTrust
     import Foundation
 
@@ -19,7 +20,7 @@
         let request: OutgoingRequest
         let answer = AnswerChannel()
         private let report: @Sendable (TransferProgress) -> Void
-        private let state = Guarded(State())
+        private let state = Locked(State())
 
         init(_ request: OutgoingRequest, _ report: @escaping @Sendable (TransferProgress) -> Void) {
             self.request = request

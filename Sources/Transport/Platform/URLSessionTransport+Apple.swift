@@ -1,4 +1,5 @@
 #if canImport(Security)
+    import CountersignMemory
     import CountersignTrust
     import Foundation
 
@@ -13,15 +14,21 @@
     /// App Transport Security judges for itself. Source: Apple, NSAppTransportSecurity.
     public final class URLSessionTransport: Carrier {
         private let options: TransportOptions
-        private let current: Guarded<SessionGeneration>
+        private let current: Locked<SessionGeneration>
 
-        /// Refused are options that URLSession has nothing for: `addresses`. `connectTimeout` is part of the idle one there.
+        /// Refused are options that URLSession has nothing for: `addresses`, and before iOS 17 and macOS 14 a proxy.
+        /// `connectTimeout` is part of the idle one there.
         public init(trust: Trust, options: TransportOptions = TransportOptions()) throws(TransportError) {
             guard options.addresses.isEmpty else {
                 throw TransportError(.machine("URLSession asks the DNS; it cannot be told addresses"), .notSent)
             }
+            if case .tunnel = options.proxy {
+                guard #available(macOS 14, iOS 17, *) else {
+                    throw TransportError(.machine("URLSession takes a proxy from iOS 17 and macOS 14 on"), .notSent)
+                }
+            }
             self.options = options
-            current = Guarded(SessionGeneration(trust, options))
+            current = Locked(SessionGeneration(trust, options))
         }
 
         deinit { current.with { $0.closeWhenIdle() } }

@@ -1,10 +1,11 @@
+import CountersignMemory
 import CCrypto
 import CountersignTrust
 
 /// Checks chains with OpenSSL, at its second security level: RSA of 2048 bits, SHA-2. Source: RFC 5280 §6.1; RFC 9325 §4.3.
 final class OpenSSLPaths: Trust.PathValidation, @unchecked Sendable {
     private let system: AuthorityStore
-    private let last = Guarded<[Trust.Certificate]>([])
+    private let last = Locked<[Trust.Certificate]>([])
 
     /// Safe to share: OpenSSL locks the store, which is not changed any more.
     init(_ system: AuthorityStore) { self.system = system }

@@ -1,3 +1,5 @@
+import CountersignMemory
+
 /// Where the last manifest that was taken up is kept.
 public protocol ManifestStore: Sendable {
     /// The bytes last written; nil where there are none.
@@ -28,9 +30,9 @@ public final class TrustKeeper: Sendable {
     private let app: String
     private let keys: [[UInt8]]
     private let store: any ManifestStore
-    private let state: Guarded<Generation>
+    private let state: Locked<Generation>
     /// Held while a manifest is taken up, disk and all, so that whoever only asks what is in force does not wait.
-    private let turn = Guarded(())
+    private let turn = Locked(())
 
     /// Reads the store, and takes what it kept where that is newer than the built-in set.
     /// - Parameters:
@@ -53,7 +55,7 @@ public final class TrustKeeper: Sendable {
             guard manifest.app == app else { throw .otherApp(manifest.app) }
             if manifest.version > version { first = TrustKeeper.generation(0, manifest, builtIn.others) }
         }
-        state = Guarded(first)
+        state = Locked(first)
     }
 
     /// What is in force.

@@ -24,7 +24,7 @@ package struct KeychainRemains: RememberedCredentials {
                 let name = try ItemName(service: service, account: account)
                 guard let bytes = try KeychainStatus.reading(calls.copy(name)).certain() else { continue }
                 let isText = bytes.withExposedBytes { span in
-                    String(validating: span.indices.map { span[$0] }, as: UTF8.self) != nil
+                    span.firstIllFormedUTF8 == nil
                 }
                 let target = try ItemName(service: target, account: account)
                 remains.append(

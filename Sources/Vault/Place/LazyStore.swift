@@ -1,12 +1,11 @@
 import CountersignSeal
-import Synchronization
 
 /// The machine's store, opened when it is first asked: that takes long, may need a person, and may go wrong, and none of it is for
 /// the line of code that names a place. What goes wrong is tried again at the next call.
 final class LazyStore: ItemStore {
     private let machine: any StoreOpening
     private let settling: Settling
-    private let opened = Mutex<(any ItemStore)?>(nil)
+    private let opened = Locked<(any ItemStore)?>(nil)
 
     init(_ machine: any StoreOpening, _ settling: Settling) {
         self.machine = machine
@@ -28,7 +27,7 @@ final class LazyStore: ItemStore {
     func remove(_ name: ItemName) throws(VaultProblem) { try store().remove(name) }
 
     private func store() throws(VaultProblem) -> any ItemStore {
-        let result = opened.withLock { known -> Result<any ItemStore, VaultProblem> in
+        let result = opened.with { known -> Result<any ItemStore, VaultProblem> in
             if let known { return .success(known) }
             do throws(VaultProblem) {
                 let (store, lifetime) = try machine.open()

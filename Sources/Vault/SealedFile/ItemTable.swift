@@ -42,8 +42,8 @@ struct ItemTable {
     }
 
     private static func name(_ contents: Secret, _ service: Range<Int>, _ account: Range<Int>) -> ItemName? {
-        guard let service = String(validating: bytes(contents, service), as: UTF8.self),
-            let account = String(validating: bytes(contents, account), as: UTF8.self)
+        guard let service = String(utf8: bytes(contents, service)),
+            let account = String(utf8: bytes(contents, account))
         else { return nil }
         return try? ItemName(service: service, account: account)
     }

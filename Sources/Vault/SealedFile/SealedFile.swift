@@ -1,5 +1,4 @@
 import CountersignSeal
-import Synchronization
 
 /// All items in one file, sealed with a key that a guard keeps: who has the file and not the guard has nothing.
 ///
@@ -8,7 +7,7 @@ package final class SealedFile: ItemStore {
     private let file: PrivateFile
     private let keyGuard: any KeyGuard
     /// What the guard gave last, and for which bytes: guards are slow, and some ask a person.
-    private let opened = Mutex<(guarded: [UInt8], key: MasterKey)?>(nil)
+    private let opened = Locked<(guarded: [UInt8], key: MasterKey)?>(nil)
 
     package init(_ path: String, guardedBy keyGuard: any KeyGuard) {
         file = PrivateFile(path: path)
@@ -70,11 +69,11 @@ package final class SealedFile: ItemStore {
     }
 
     private func key(_ guarded: [UInt8]) throws(VaultProblem) -> MasterKey {
-        if let known = opened.withLock({ $0 }), known.guarded == guarded { return known.key }
+        if let known = opened.with({ $0 }), known.guarded == guarded { return known.key }
         guard let key = MasterKey(try keyGuard.open(guarded)) else {
             throw .failed("\(keyGuard.kind.name): gave no key of \(MasterKey.count) bytes")
         }
-        opened.withLock { $0 = (guarded, key) }
+        opened.with { $0 = (guarded, key) }
         return key
     }
 }

@@ -1,3 +1,4 @@
+import CountersignMemory
 import CountersignTestKit
 import CountersignTrust
 import Testing
@@ -81,7 +82,7 @@ import Testing
     func owner() async throws {
         let folder = try TestFolder()
         defer { withExtendedLifetime(folder) {} }
-        let users = Guarded(7)
+        let users = Locked(7)
         let carrier = MockTransport { seen in
             guard seen.target == "/login/login.php" else { return MockAnswer(text: "done") }
             let user = users.with { user in
@@ -90,7 +91,7 @@ import Testing
             }
             return MockAnswer(text: #"{"userId":\#(user),"token":"t-\#(user)"}"#)
         }
-        let other = Guarded<LegacyClient?>(nil)
+        let other = Locked<LegacyClient?>(nil)
         let client = try Self.client(carrier, folder) {
             $0.interceptors = [Meanwhile { try await other.with { $0 }?.logIn("bob", "pass word") }]
         }

@@ -1,3 +1,4 @@
+import CountersignMemory
 import CountersignTestKit
 import CountersignTrust
 import CountersignVault

@@ -1,3 +1,4 @@
+import CountersignMemory
 import CountersignTestKit
 import CountersignTrust
 import Testing
@@ -9,7 +10,7 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct LegacyStreamingTests {
     /// Counts how often it is read.
     private struct Pieces: AsyncSequence, Sendable {
-        let made: Guarded<Int>
+        let made: Locked<Int>
         let pieces: [[UInt8]]
 
         func makeAsyncIterator() -> Iterator {
@@ -46,9 +47,9 @@ import Testing
             let folder = try TestFolder()
             let carrier = LegacyCallTests.server()
             let client = try await signedIn(carrier, folder, scheme)
-            let made = Guarded(0)
+            let made = Locked(0)
             let stream = ReplayableBody(.bytes(2)) { Pieces(made: made, pieces: Self.text) }
-            let far = Guarded<[TransferProgress]>([])
+            let far = Locked<[TransferProgress]>([])
             _ = try await client.upload(APIRequest(.post, "/a"), from: .replayable(stream)) { progress in
                 far.with { $0.append(progress) }
             }
@@ -87,7 +88,7 @@ import Testing
         let carrier = LegacyCallTests.server(isOut: true)
         let client = try await signedIn(carrier, folder, .unsigned)
         func body() -> APIRequest.Body {
-            .once(OnceBody(.bytes(2), Pieces(made: Guarded(0), pieces: Self.text)), sha256: [])
+            .once(OnceBody(.bytes(2), Pieces(made: Locked(0), pieces: Self.text)), sha256: [])
         }
         await #expect { try await client.upload(APIRequest(.post, "/a"), from: body()) } throws: { error in
             if case CountersignError.bodyUsedUp = error { true } else { false }

@@ -1,3 +1,4 @@
+import CountersignMemory
 import CountersignSchemes
 import CountersignTrust
 import Testing
@@ -53,7 +54,7 @@ struct World: Sendable {
 
 /// Clocks that a test turns, both together.
 final class TestClock: Sendable {
-    private let now = Guarded<Int64>(1_800_000_000)
+    private let now = Locked<Int64>(1_800_000_000)
 
     func pass(_ seconds: Int64) { now.with { $0 += seconds } }
 

@@ -50,7 +50,7 @@ package enum LoginLadder {
         }
     }
 
-    private static func hex(_ digest: Digest<16>) -> Secret {
+    private static func hex(_ digest: Digest16) -> Secret {
         var text = ByteBuffer(capacity: 32)
         Hex.append(digest.span, to: &text)
         return Secret(copying: text.span)
