@@ -32,16 +32,24 @@ func rareOptions() -> CountersignOptions {
     return options
 }
 
+/// While accounts leave the login ladder of an older system, and after that.
+func passwordLogin(whileAccountsMove isMoving: Bool) -> CountersignOptions {
+    var options = CountersignOptions()
+    options.passwordLogin = CountersignOptions.PasswordLogin.never
+    if isMoving {
+        options.passwordLogin = .onFirstSignInOverPinnedTLS
+    }
+    return options
+}
+
 /// A bench on this machine, without TLS, and with passwords to whatever certificate.
 func benchOptions(_ carrier: any Carrier) -> CountersignOptions {
     var options = CountersignOptions()
     options.encryption = .noneSoThatAnybodyReadsAndChangesEverything
     options.bearerSecrets = .toAnyCertificateThatVerifies
-    options.passwordLogin = .onFirstSignInOverPinnedTLS
     options.missingAuthorityKey = CountersignOptions.MissingAuthorityKey.leavesRefusalsUnverified
     options.carriage = CountersignOptions.Carriage.custom(carrier)
     options.json = .standard
-    options.passwordLogin = CountersignOptions.PasswordLogin.never
     options.missingAuthorityKey = .isAnError
     return options
 }

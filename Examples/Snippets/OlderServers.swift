@@ -24,6 +24,35 @@ func use(_ client: LegacyClient) async throws {
     try await client.logOut()
 }
 
+/// What goes through interceptors, streams, and is told of, as with `CountersignClient`.
+func stream(_ client: LegacyClient, _ film: String) async throws {
+    let request = APIRequest(.post, "/films")
+    let (_, response) = try await client.upload(request, from: .file(path: film)) { print($0.sent) }
+    let answer = try await client.download(for: APIRequest("/films/1"))
+    for try await piece in answer.body { print(piece.count) }
+    try await client.download(for: APIRequest("/films/1"), to: film) { progress in print(progress.received) }
+    let (data, _) = try await client.data(for: APIRequest("/films")) { progress in print(progress.received) }
+    print(response.status, answer.response.status, data.count)
+}
+
+func listen(_ client: LegacyClient) async throws {
+    for await event in client.events { print(event) }
+    for try await (data, _) in client.poll(APIRequest("/news"), every: .seconds(60)) { print(data.count) }
+}
+
+/// A session that opens only with somebody present.
+func gated(_ presence: UserPresence) -> LegacyOptions {
+    var options = LegacyOptions()
+    options.gate = LegacyOptions.Gate.atLaunch(presence)
+    options.whenLocked = .wait
+    options.interceptors = [Languages()]
+    return options
+}
+
+func pass(_ client: LegacyClient) async throws {
+    if case .locked = await client.resume() { try await client.unlock("Open your orders") }
+}
+
 /// At launch: who was signed in with the version before need not sign in again.
 func takeOver(_ client: LegacyClient, _ old: LegacySessionRemains?) async throws {
     if case .signedOut = await client.resume(), let old {
@@ -85,6 +114,7 @@ func weakerOptions() -> LegacyOptions {
     options.tokenPlace = LegacyOptions.TokenPlace.formParameters
     options.tokenPlace = .authorizationField
     options.unauthorized = LegacyOptions.Unauthorized.tokenRanOut
+    options.gate = .none
     options.remembers = LegacyOptions.Remembering.sessionAndWhatSignsInLikeThePassword
     options.remembers = .nothing
     options.bearerSecrets = LegacyOptions.BearerSecrets.inTheClearToWhoeverListens

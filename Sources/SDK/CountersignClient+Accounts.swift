@@ -36,8 +36,9 @@ extension CountersignClient {
         static let reason = "Sign in"
     }
 
-    /// Signs somebody in on this device, in the place of who is signed in here. Computes a slow hash (19 MiB) by ``LogInMethod/opaque``;
-    /// where ``CountersignOptions/passwordLogin`` allows it, an account on the login ladder is taken off it on the way.
+    /// Signs somebody in on this device, in the place of who is signed in here. Computes a slow hash (19 MiB)
+    /// by ``LogInMethod/opaque``; where ``CountersignOptions/passwordLogin`` allows it, an account on the
+    /// login ladder is taken off it on the way.
     @discardableResult
     public func logIn(
         _ name: String, _ password: String, by method: LogInMethod = .opaque

@@ -68,14 +68,8 @@ extension CountersignClient {
         for request: APIRequest, to path: String,
         progress: @escaping @Sendable (TransferProgress) -> Void = { _ in }
     ) async throws(CountersignError) -> APIResponse {
-        let answer = try await download(for: request, progress: progress)
-        guard answer.response.isSuccess else {
-            throw .status(answer.response, body: try await answer.body.collect(upTo: core.options.largestAnswer))
-        }
-        let file = try FileDraft(path)
-        for try await piece in answer.body { try file.append(piece) }
-        try file.finish()
-        return answer.response
+        try await FileDraft.download(
+            try await download(for: request, progress: progress), to: path, errorUpTo: core.options.largestAnswer)
     }
 
     /// A request as it would be sent now, for another HTTP stack. Interceptors do not see it. Each one bears its own nonce, is good

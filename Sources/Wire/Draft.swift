@@ -31,10 +31,20 @@ package struct Draft: Sendable {
     package struct StreamedBody: Sendable, Equatable {
         /// Bytes; nil where it goes out in chunks.
         package let length: Int?
-        /// SHA-256, 32 bytes.
-        package let digest: [UInt8]
+        package let digest: Digest
 
-        package init(length: Int?, digest: [UInt8]) {
+        /// Of all of it.
+        package enum Digest: Sendable, Equatable {
+            /// 32 bytes.
+            case sha256([UInt8])
+            /// 16 bytes: for schemes that sign that.
+            case md5([UInt8])
+        }
+
+        /// `digest` is its SHA-256.
+        package init(length: Int?, digest: [UInt8]) { self.init(length: length, .sha256(digest)) }
+
+        package init(length: Int?, _ digest: Digest) {
             self.length = length
             self.digest = digest
         }

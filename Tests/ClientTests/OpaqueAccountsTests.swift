@@ -5,13 +5,15 @@ import Testing
 
 @testable import CountersignClient
 
-/// Proves that what a device knows of the accounts that sign in by OPAQUE is durable, holds no names, and when in doubt says "known".
+/// Proves that what a device knows of the accounts that sign in by OPAQUE is durable, holds no names, and
+/// when in doubt says "known".
 @Suite struct OpaqueAccountsTests {
     private let vault = MemoryVault()
 
     private func accounts() throws -> OpaqueAccounts {
         OpaqueAccounts(
-            vault.vault, try OpaqueAccounts.item(beside: StateKeeper.item(host: "api.example.com", app: "demo")))
+            vault.vault,
+            try OpaqueAccounts.item(beside: StateKeeper.item(host: "api.example.com", app: "demo")))
     }
 
     private func name(_ text: String) throws -> AccountName { try AccountName(normalizing: text) }

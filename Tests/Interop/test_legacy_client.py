@@ -134,6 +134,51 @@ def test_a_signed_request_for_another_http_stack(start, scheme):
         assert json.load(answer)["user"] == 7
 
 
+@pytest.mark.parametrize("scheme", ["auth-v1", "auth-v2", "none"])
+def test_a_file_is_sent_as_it_is_read(start, tmp_path, scheme):
+    """Longer than what the client holds in memory for a scheme that signs inside of bodies; what auth-v1 signs of it is its MD5."""
+    server = start.server(scheme)
+    judge = server.judge
+
+    def short_answer(seen):
+        status, body = judge(seen)
+        return (status, {"user": body["user"]}) if seen.path == "/api" and "user" in body else (status, body)
+
+    server.judge = short_answer
+    client = start.client(server)
+    client.log_in()
+    (tmp_path / "film").write_bytes(os.urandom(1 << 20) * 17)
+    server.expire()
+    answer = client.do("send", method="POST", path="/api", type="video/mp4", file=str(tmp_path / "film"))
+    assert "bodies" in answer, answer
+    assert json.loads(answer["bodies"][0])["user"] == 7, answer
+    first, last = server.at("/api")
+    assert first.problem is None and last.problem is None, "the renewal is in between"
+    assert first.body == last.body == (tmp_path / "film").read_bytes()
+    assert ("body_md5" in last.form) == (scheme == "auth-v1")
+
+
+def test_a_long_answer_goes_into_a_file_and_a_refusal_does_not(start, tmp_path):
+    server = start.server("form-md5")
+    judge = server.judge
+
+    def long_answer(seen):
+        status, body = judge(seen)
+        return (status, {"film": "a" * 3_000_000}) if seen.path == "/film" and "user" in body else (status, body)
+
+    server.judge = long_answer
+    client = start.client(server)
+    client.log_in()
+    server.expire()
+    film = tmp_path / "film"
+    assert client.do("download", method="GET", path="/film", to=str(film))["status"] == 200
+    assert len(json.loads(film.read_text())["film"]) == 3_000_000
+    assert len(server.at("/login/token.php")) == 1, "what refused the first copy was told from content"
+    server.retired = "https://example.com/new"
+    assert client.do("download", method="GET", path="/film", to=str(tmp_path / "none"))["error"] == "updateRequired"
+    assert not (tmp_path / "none").exists()
+
+
 @pytest.mark.parametrize("scheme", ["form-md5", "auth-v1", "none"])
 def test_fifty_at_the_token_s_end(start, scheme):
     server = start.server(scheme)

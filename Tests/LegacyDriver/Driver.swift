@@ -75,6 +75,9 @@ struct Driver {
                         signed.fields.map { [.string($0.name), .string(String(decoding: $0.value, as: UTF8.self))] })
                 ),
             ]
+        case "download":
+            let response = try await client.download(for: order.request, to: order["to"])
+            return [("status", .integer(Int64(response.status)))]
         case "send": return try await sent(order)
         default: break
         }

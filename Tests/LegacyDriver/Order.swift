@@ -14,6 +14,7 @@ struct Order {
         var request = APIRequest(
             APIMethod(self["method"].isEmpty ? "GET" : self["method"]), self["path"],
             body: body.isEmpty ? .none : .bytes(Array(body.utf8)))
+        if !self["file"].isEmpty { request.body = .file(path: self["file"]) }
         if !self["type"].isEmpty { request.set("Content-Type", self["type"]) }
         if self["caller"] == "app" { request.caller = .app }
         return request

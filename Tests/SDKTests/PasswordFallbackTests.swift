@@ -7,8 +7,9 @@ import Testing
 
 @testable import Countersign
 
-/// Proves, of `CountersignOptions.passwordLogin`: what is sent does not tell which accounts are on the login ladder, the password goes to a
-/// pinned certificate alone, and never from a device that has signed the account in by OPAQUE.
+/// Proves, of `CountersignOptions.passwordLogin`: what is sent does not tell which accounts are on the login
+/// ladder, the password goes to a pinned certificate alone, and never from a device that has signed the
+/// account in by OPAQUE.
 @Suite(.timeLimit(.minutes(2))) struct PasswordFallbackTests {
     private static let pin = "sha256/\(Base64.encode([UInt8](repeating: 1, count: 32).span, .standard))"
     private static let backup = "sha256/\(Base64.encode([UInt8](repeating: 2, count: 32).span, .standard))"
@@ -68,7 +69,9 @@ import Testing
 
     private static func targets(_ routes: String...) -> [String] { routes.map { "/countersign/v1/\($0)" } }
 
-    @Test("a wrong password sends the same for an account on the ladder, one of OPAQUE's and a name without account")
+    @Test(
+        "a wrong password sends the same for an account on the ladder, one of OPAQUE's and a name without account"
+    )
     func sameForAll() async throws {
         try await client(on: 3).signUp("oskar", Self.password)
         var patterns: [[Seen]] = []
@@ -112,7 +115,8 @@ import Testing
         let registered = try await logIn(client(on: 1), "oskar", "a wrong one")
         #expect(registered.seen.map(\.target) == Self.targets("login/start"))
         let other = try await logIn(process(), "laura", "a wrong one")
-        #expect(other.seen.map(\.target) == Self.targets("login/start", "login/password"), "another account's")
+        #expect(
+            other.seen.map(\.target) == Self.targets("login/start", "login/password"), "another account's")
     }
 
     @Test("what an app without the option has signed in is known to its next version")
@@ -121,7 +125,9 @@ import Testing
         let before = try client { $0.passwordLogin = .never }
         #expect(try await logIn(before, "oskar", Self.password).isSignedIn)
         try await before.logOut()
-        #expect(try await logIn(client(), "oskar", "a wrong one").seen.map(\.target) == Self.targets("login/start"))
+        #expect(
+            try await logIn(client(), "oskar", "a wrong one").seen.map(\.target)
+                == Self.targets("login/start"))
     }
 
     @Test("not at all unless the app says so")

@@ -25,6 +25,14 @@ extension LegacyAccount {
         try await task.value.get()
     }
 
+    /// For what can be sent once only: it is not spent on a token that ran out by the device's clock. Where
+    /// that cannot be renewed, the request is refused, and says so.
+    func renewIfOut() async throws(LegacyProblem) {
+        let session = try session()
+        guard let expires = session.expires, expires <= exchange.time else { return }
+        try await renew(leaving: session)
+    }
+
     private func renewed(leaving used: LegacySession?) async -> Result<Void, LegacyProblem> {
         do throws(LegacyProblem) {
             try await renewUnderLease(leaving: used)

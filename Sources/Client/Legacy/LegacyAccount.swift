@@ -6,8 +6,11 @@ import CountersignVault
 /// that it read: a renewal that comes late cannot bring back a user who has signed out.
 package actor LegacyAccount {
     let exchange: LegacyExchange
+    /// How requests are signed.
+    package nonisolated var signing: LegacySigning { exchange.server.signing }
     let store: LegacyStore
     let remembering: Remembering
+    private let keeping: Keeping
     private let announce: @Sendable (LegacyStanding) -> Void
 
     private var found: LegacyStore.Found?
@@ -18,6 +21,10 @@ package actor LegacyAccount {
     private var announced: LegacyStanding?
     /// How often the user has signed out, here or in another process: a login that was on its way then is thrown away when it comes.
     private var logOuts = 0
+    /// Opens what is sealed; nil until somebody has shown that he is there.
+    var sealKey: LegacySealKey?
+    /// Bound to presence, and to seal the next login's session.
+    var nextKey: LegacySealKey?
     var renewal: Renewal?
 
     /// What outlives a session.
@@ -27,14 +34,23 @@ package actor LegacyAccount {
         case whatSignsIn
     }
 
+    /// How the session lies in the vault.
+    package enum Keeping: Sendable {
+        case plain
+        /// Under a key that comes out only with somebody present. A session that was kept plain before stays
+        /// so until the next login.
+        case sealedByPresence
+    }
+
     /// `announce` is told of every change, in their order; it must not wait.
     package init(
         _ exchange: LegacyExchange, _ store: LegacyStore, remembering: Remembering = .nothing,
-        announce: @escaping @Sendable (LegacyStanding) -> Void
+        keeping: Keeping = .plain, announce: @escaping @Sendable (LegacyStanding) -> Void
     ) {
         self.exchange = exchange
         self.store = store
         self.remembering = remembering
+        self.keeping = keeping
         self.announce = announce
     }
 
@@ -77,7 +93,10 @@ package actor LegacyAccount {
             var kept = now.kept
             kept.session = session
             kept.remembered = remembering == .whatSignsIn ? remembered : nil
-            if try write(kept, expecting: now.expectation) { return stand(.active(session)) }
+            if try write(kept, under: nextKey, expecting: now.expectation) {
+                (sealKey, nextKey) = (nextKey ?? sealKey, nil)
+                return stand(.active(session))
+            }
         }
     }
 
@@ -86,7 +105,10 @@ package actor LegacyAccount {
     package func adopt(_ session: LegacySession) throws(LegacyProblem) {
         var kept = LegacyKept()
         kept.session = session
-        if try write(kept, expecting: .absent) { stand(.active(session)) }
+        if try write(kept, under: nextKey, expecting: .absent) {
+            (sealKey, nextKey) = (nextKey ?? sealKey, nil)
+            stand(.active(session))
+        }
     }
 
     /// What a launch begins with: who was signed in is so again. A token that ran out by the device's clock is renewed, and what is
@@ -94,6 +116,11 @@ package actor LegacyAccount {
     @discardableResult
     package func resume() async throws(LegacyProblem) -> LegacyStanding {
         stop = nil
+        return try await takeUp()
+    }
+
+    /// The same under a stop that stays.
+    func takeUp() async throws(LegacyProblem) -> LegacyStanding {
         let kept = try forgetUnwanted()
         show()
         guard let session = kept.session else {
@@ -127,6 +154,7 @@ package actor LegacyAccount {
     package func logOut() throws(LegacyProblem) {
         logOuts += 1
         try write(LegacyKept(), expecting: .anything)
+        (sealKey, nextKey) = (nil, nil)
         stand(.signedOut(.byUser))
     }
 
@@ -135,7 +163,9 @@ package actor LegacyAccount {
     /// The session that requests go under.
     func session() throws(LegacyProblem) -> LegacySession {
         try requireTraffic()
-        guard let session = try known().kept.session else { throw .notSignedIn }
+        let found = try known()
+        if isLocked(found) { throw .presenceNeeded }
+        guard let session = found.kept.session else { throw .notSignedIn }
         return session
     }
 
@@ -179,14 +209,18 @@ package actor LegacyAccount {
     func reread() throws(LegacyProblem) -> LegacyStore.Found {
         let now: LegacyStore.Found
         do {
-            now = try store.read()
+            now = try store.read(opening: sealKey)
         } catch {
             if case .vault(let problem) = error { stand(.unreadable(problem)) }
             throw error
         }
         // Of what this process erases it knows: this was another, and there a user who signed out.
-        if let found, !found.kept.isEmpty, now.kept.isEmpty { logOuts += 1 }
+        if let found, !found.kept.isEmpty, now.version == nil { logOuts += 1 }
         found = now
+        guard !isLocked(now) else {
+            stand(.presenceNeeded)
+            return now
+        }
         switch (standing, now.kept.session) {
         case (.signedOut, nil): break
         case (.active, nil): stand(.signedOut(.byUser))
@@ -199,11 +233,23 @@ package actor LegacyAccount {
     /// False, and nothing done, where somebody else was faster.
     @discardableResult
     func write(
-        _ kept: LegacyKept, expecting expectation: Vault.Expectation
+        _ kept: LegacyKept, under key: LegacySealKey? = nil, expecting expectation: Vault.Expectation
     ) throws(LegacyProblem) -> Bool {
-        guard let written = try store.write(kept, expecting: expectation) else { return false }
+        var key = key ?? sealKey
+        switch (keeping, key, found) {
+        case (.plain, _, _): key = nil
+        case (.sealedByPresence, nil, let found?) where found.version != nil && found.form == .plain: break
+        case (.sealedByPresence, nil, _): guard kept.isEmpty else { throw .presenceNeeded }
+        case (.sealedByPresence, _, _): break
+        }
+        guard let written = try store.write(kept, under: key, expecting: expectation) else { return false }
         found = written
         return true
+    }
+
+    /// Where presence is not asked for any more, nobody is signed in by what only presence opens.
+    func isLocked(_ found: LegacyStore.Found) -> Bool {
+        if case (.sealedByPresence, .locked) = (keeping, found.form) { true } else { false }
     }
 
     func stand(_ new: LegacyStanding) {

@@ -1,5 +1,21 @@
 import CountersignWire
 
+/// For who reads a legacy server's answer before it is judged.
+package enum LegacyAnswers {
+    /// Bytes of a body that may be a refusal.
+    package static let mostToJudge = LegacyAnswer.most
+
+    /// Whether a body that begins so may be a refusal, under whatever status.
+    package static func mayRefuse(_ body: [UInt8]) -> Bool {
+        guard body.count <= mostToJudge else { return false }
+        guard let first = body.first(where: { !LegacyAnswer.isSpace($0) }) else { return true }
+        return first == UInt8(ascii: "{")
+    }
+
+    /// The code of a refusal in the protocol's word; nil for all else.
+    package static func code(of response: Response) -> String? { LegacyAnswer.refusal(response)?.code }
+}
+
 /// What a legacy server's answer says beside its content. Source: docs/protocol.md, "Answers"; legacy, L1 and L6.
 enum LegacyAnswer {
     /// The codes that a client acts upon.
@@ -13,7 +29,7 @@ enum LegacyAnswer {
     }
 
     /// Error texts are short: what is longer than this is content, and is not looked into.
-    private static let most = 1 << 16
+    static let most = 1 << 16
 
     static func directive(_ response: Response, _ unauthorized: LegacyTokens.Unauthorized) -> Directive? {
         if let notice = refusal(response) {
@@ -58,5 +74,5 @@ enum LegacyAnswer {
         return notice
     }
 
-    private static func isSpace(_ byte: UInt8) -> Bool { [0x20, 0x09, 0x0A, 0x0D].contains(byte) }
+    fileprivate static func isSpace(_ byte: UInt8) -> Bool { [0x20, 0x09, 0x0A, 0x0D].contains(byte) }
 }

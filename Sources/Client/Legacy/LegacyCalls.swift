@@ -20,18 +20,36 @@ package struct LegacyCalls: Sendable {
         case app
     }
 
-    /// Throws where the server says that the session is over, or the app version retired, or where somebody else has signed in since the
-    /// first copy: what one user wished is not done in another's name. Other refusals are answers.
+    /// Whose a request is. Whatever takes time before it is sent, or before it is sent again, somebody else
+    /// may sign in meanwhile.
+    package enum Owner: Sendable, Equatable {
+        /// Of whoever is signed in when it is sent first; its other copies are his, too.
+        case whoeverIsSignedIn
+        case account(name: String, userID: Int64)
+
+        fileprivate func settled(by session: LegacySession) throws(LegacyProblem) -> Owner {
+            let his = Owner.account(name: session.account, userID: session.userID)
+            guard self == .whoeverIsSignedIn || self == his else { throw .accountChanged }
+            return his
+        }
+    }
+
+    /// Throws where the server says that the session is over, or the app version retired, or where somebody
+    /// else than the owner is signed in: what one user wished is not done in another's name. Other refusals
+    /// are answers. `transport` is the way of this request, where that is another than all others'; `body`
+    /// says whether it can go that way twice.
     nonisolated(nonsending) package func send(
-        _ draft: Draft, as caller: Caller = .user
+        _ draft: Draft, as caller: Caller = .user, of owner: Owner = .whoeverIsSignedIn,
+        over transport: (any Transport)? = nil, body: BodyUse = .repeatable
     ) async throws(LegacyProblem) -> Response {
         var (mayRenew, mayReplace) = (true, true)
-        var first: LegacySession?
+        var owner = owner
+        if caller == .user, case .once = body { try await account.renewIfOut() }
         while true {
             let session = try await session(of: caller)
-            if let first, let session, !session.isOf(first) { throw .accountChanged }
-            first = first ?? session
-            let response = try await exchange.send(draft, as: session)
+            if let session { owner = try owner.settled(by: session) }
+            guard !body.isUsedUp else { throw .bodyUsedUp }
+            let response = try await exchange.send(draft, as: session, over: transport)
             guard let directive = LegacyAnswer.directive(response, exchange.server.tokens.unauthorized) else {
                 return response
             }
@@ -54,9 +72,17 @@ package struct LegacyCalls: Sendable {
 
     /// The request as it would be sent now.
     nonisolated(nonsending) package func signed(
-        _ draft: Draft, as caller: Caller = .user
+        _ draft: Draft, as caller: Caller = .user, of owner: Owner = .whoeverIsSignedIn
     ) async throws(LegacyProblem) -> Draft {
-        try exchange.signed(draft, as: try await session(of: caller))
+        let session = try await session(of: caller)
+        if let session { _ = try owner.settled(by: session) }
+        return try exchange.signed(draft, as: session)
+    }
+
+    /// Whose a request is that is made now; nil where nobody is known to be signed in.
+    nonisolated(nonsending) package func owner() async -> Owner? {
+        guard let session = try? await account.session() else { return nil }
+        return .account(name: session.account, userID: session.userID)
     }
 
     nonisolated(nonsending) private func session(of caller: Caller) async throws(LegacyProblem) -> LegacySession? {

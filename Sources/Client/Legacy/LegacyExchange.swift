@@ -37,9 +37,9 @@ package struct LegacyExchange: Sendable {
     }
 
     nonisolated(nonsending) func send(
-        _ draft: Draft, as session: LegacySession?
+        _ draft: Draft, as session: LegacySession?, over other: (any Transport)? = nil
     ) async throws(LegacyProblem) -> Response {
-        try await carry(try signed(draft, as: session), by: transport)
+        try await carry(try signed(draft, as: session), by: other ?? transport)
     }
 
     /// What the login's answer is; `value` is what a server of the door's rung keeps.

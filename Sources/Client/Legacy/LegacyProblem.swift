@@ -23,5 +23,10 @@ package enum LegacyProblem: Error, Sendable {
     case certificateNotPinned
     /// A secret would go out in the clear. Nothing was sent.
     case notOverTLS
+    /// The session comes out of the vault only with somebody present, and nobody has shown that he is there.
+    case presenceNeeded
+    /// The body can be sent once only, and was, in part or whole. With another body the request would be let
+    /// in.
+    case bodyUsedUp
     case vault(VaultProblem)
 }

@@ -64,6 +64,26 @@ package enum LegacySigning: Sendable {
     case none
     case scheme(any Scheme, Credentials)
 
+    /// What has to be known of a body before a request with it is signed.
+    package enum BodyNeed: Sendable, Equatable {
+        /// All of it: the scheme signs what stands in it.
+        case bytes
+        /// Its MD5.
+        case md5
+        /// Nothing: the scheme does not sign it.
+        case nothing
+    }
+
+    /// `isForm`: whether the body is `application/x-www-form-urlencoded`.
+    package func need(ofFormBody isForm: Bool) -> BodyNeed {
+        switch name {
+        case nil: .nothing
+        case .authV1?: isForm ? .bytes : .md5
+        case .authV2?: isForm ? .bytes : .nothing
+        default: .bytes
+        }
+    }
+
     var name: SchemeName? { if case .scheme(let scheme, _) = self { scheme.name } else { nil } }
 }
 

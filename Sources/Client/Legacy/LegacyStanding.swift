@@ -4,6 +4,8 @@ package enum LegacyStanding: Sendable, Equatable {
     case active(account: String, userID: Int64)
     /// The vault opens when the device does.
     case locked
+    /// The session comes out of the vault only with somebody present.
+    case presenceNeeded
     /// What is kept cannot be read now: nothing is concluded from it.
     case unavailable
     /// Nothing is sent until ``LegacyAccount/resume()``; the link is where the new version is.

@@ -2,11 +2,12 @@ import CountersignSeal
 import CountersignVault
 import CountersignWire
 
-/// The accounts that are known on this device to sign in by OPAQUE. ``FallbackLogIn`` never sends the password of one.
+/// The accounts that are known on this device to sign in by OPAQUE. ``FallbackLogIn`` never sends the
+/// password of one.
 ///
-/// An item of the vault, apart from the client's state: it outlives every session. Names are not in it, but the first 16 bytes of their
-/// HMAC-SHA256 under a key that the item holds. An entry is never removed. Once ``capacity`` entries are full, every account counts as
-/// known: the password is then sent for none.
+/// An item of the vault, apart from the client's state: it outlives every session. Names are not in it, but
+/// the first 16 bytes of their HMAC-SHA256 under a key that the item holds. An entry is never removed. Once
+/// ``capacity`` entries are full, every account counts as known: the password is then sent for none.
 package struct OpaqueAccounts: Sendable {
     /// Entries.
     static let capacity = 1024
@@ -28,7 +29,8 @@ package struct OpaqueAccounts: Sendable {
         }
     }
 
-    /// Whether the account is known to sign in by OPAQUE. Throws where the vault cannot be read: nothing may be concluded then.
+    /// Whether the account is known to sign in by OPAQUE. Throws where the vault cannot be read: nothing may
+    /// be concluded then.
     package func contains(_ account: AccountName) throws(ClientProblem) -> Bool {
         try read().entries?.contains(account) ?? false
     }
@@ -85,7 +87,8 @@ private struct Entries {
 
     /// Nil where it is not what ``contents`` wrote.
     init?(_ contents: Secret) {
-        guard let parts = StateParts(contents), let key = parts[Entries.keyTag], key.count == Entries.keyCount,
+        guard let parts = StateParts(contents), let key = parts[Entries.keyTag],
+            key.count == Entries.keyCount,
             let bytes = parts.bytes(Entries.digestsTag), bytes.count.isMultiple(of: Entries.digestCount)
         else { return nil }
         self.key = key

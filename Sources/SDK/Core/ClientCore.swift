@@ -19,10 +19,9 @@ final class ClientCore: Sendable {
     let events: Broadcast<CountersignEvent>
     let hints: UpdateHints
     let cookies: CookieStore
-    private let host: String
+    private let names: CallNames
     /// The way of what the state machine itself asks for.
     let surroundings: Surroundings
-    private let calls = Locked(0)
     private let line = BlockingLine("countersign.client")
     private let isOpen = Locked(false)
     private let offset = Locked<Int64>(0)
@@ -33,7 +32,7 @@ final class ClientCore: Sendable {
         (standings, events, surroundings) = (parts.standings, parts.events, parts.surroundings)
         cookies = parts.cookies
         hints = UpdateHints(parts.events)
-        host = parts.base.origin.host.description
+        names = CallNames(host: parts.base.origin.host.description)
     }
 
     deinit {
@@ -62,14 +61,7 @@ final class ClientCore: Sendable {
     }
 
     /// The next call's name in events.
-    func beginCall(_ method: APIMethod, _ path: String) -> CountersignEvent.Call {
-        let number = calls.with { count in
-            count += 1
-            return count
-        }
-        let bare = path.prefix { $0 != "?" && $0 != "#" }
-        return CountersignEvent.Call(number: number, method: method, host: host, path: String(bare))
-    }
+    func beginCall(_ method: APIMethod, _ path: String) -> CountersignEvent.Call { names.next(method, path) }
 
     /// Reads the vault where that was not done: it may take a disk, a keyring, or a person, so it is done where nobody else waits.
     func open() async throws(CountersignError) {

@@ -22,7 +22,7 @@ struct Composition {
     let cookies = CookieStore()
 
     /// Lines of a log that wait for whoever reads it slowly.
-    private static let mostEvents = 1_000
+    static let mostEvents = 1_000
 
     init(
         _ release: ReleaseKey, _ baseURL: String, _ place: VaultPlace, _ trust: Trust, _ options: CountersignOptions
@@ -65,7 +65,8 @@ struct Composition {
             transport: OwnTransport(
                 carrier: carrier, origin: base.origin, events: events, refresh: Array("\(options.routes)/token".utf8)),
             keeper: keeper, time: Time(clock: options.clock), random: SystemRandom())
-        // Past what ends with the process: nothing that is kept there opens anything, and it has to outlive every session.
+        // Past what ends with the process: nothing that is kept there opens anything, and it has to outlive
+        // every session.
         if options.remembers == .session || options.passwordLogin != .never {
             do throws(ClientProblem) {
                 surroundings.opaqueAccounts = OpaqueAccounts(lasting, try OpaqueAccounts.item(beside: item))
@@ -106,7 +107,7 @@ struct Composition {
         }
     }
 
-    private static func carrier(
+    static func carrier(
         _ carriage: CountersignOptions.Carriage, _ trust: Trust, _ events: Broadcast<CountersignEvent>
     ) throws(CountersignError) -> any Carrier {
         switch carriage {

@@ -3,17 +3,15 @@ import CountersignSeal
 import CountersignVault
 
 extension LegacyClient {
-    /// Signs in. The password is not kept, unless ``LegacyOptions/Remembering/sessionAndWhatSignsInLikeThePassword`` says so.
+    /// Signs in. The password is not kept, unless
+    /// ``LegacyOptions/Remembering/sessionAndWhatSignsInLikeThePassword`` says so.
     ///
-    /// Throws ``CountersignError/wrongCredentials`` for a wrong name or password; who was signed in before stays so.
+    /// Throws ``CountersignError/wrongCredentials`` for a wrong name or password; who was signed in before
+    /// stays so. With ``LegacyOptions/Gate/atLaunch(_:)`` the session's key is bound to presence before
+    /// anything is sent: ``CountersignError/notPresent(_:)`` where nobody shows that he is there.
     public func logIn(_ name: String, _ password: String) async throws(CountersignError) {
         let secret = Secret(copying: Array(password.utf8).span)
-        do throws(LegacyProblem) {
-            try await open()
-            try await account.logIn(name, secret)
-        } catch {
-            throw CountersignError(error)
-        }
+        try await keeping { (account) async throws(LegacyProblem) in try await account.logIn(name, secret) }
     }
 
     /// To be called at launch: signs in silently who was signed in last time, and says what to show.
@@ -36,8 +34,10 @@ extension LegacyClient {
     public func logOut() async throws(CountersignError) {
         do throws(LegacyProblem) {
             try await open()
+            let key = try? await account.keyName()
             try await account.logOut()
             try await forgetKept()
+            if let key { await presence?.remove(key) }
         } catch {
             throw CountersignError(error)
         }
@@ -46,12 +46,14 @@ extension LegacyClient {
     /// What the app's version before this one has kept of a session, so that its users need not sign in again. Does nothing where
     /// a session is kept here already. Erase it where it lay (see `Migration`).
     public func adopt(_ session: LegacySessionRemains) async throws(CountersignError) {
+        let session = session.session
         do throws(LegacyProblem) {
             try await open()
-            try await account.adopt(session.session)
+            guard try await account.isEmpty() else { return }
         } catch {
             throw CountersignError(error)
         }
+        try await keeping { (account) async throws(LegacyProblem) in try await account.adopt(session) }
     }
 
     /// What another process has kept since, which remembers more than this one does.

@@ -11,27 +11,33 @@ import CountersignWire
 extension LegacyClient {
     /// Sends a request and collects its answer, of ``LegacyOptions/largestAnswer`` bytes at most.
     ///
-    /// A token that ran out (`-101`) is renewed on the way, once however many requests find out, and the request is sent again: the server
-    /// has refused the first copy. One whose answer was lost is **not** sent again, for these servers cannot tell a second copy from a
-    /// second wish. An `err` of any other code, and any status, is an answer.
+    /// A token that ran out (`-101`) is renewed on the way, once however many requests find out, and the
+    /// request is sent again: the server has refused the first copy. One whose answer was lost is **not**
+    /// sent again, for these servers cannot tell a second copy from a second wish. An `err` of any other
+    /// code, and any status, is an answer.
     ///
-    /// Throws ``CountersignError/accountChanged`` rather than send it again in the name of somebody else who has signed in meanwhile;
-    /// ``CountersignError/notSignedIn``, and sends nothing, where nobody is signed in and the request's caller is the account; ``CountersignError/signedOut(_:)``
-    /// for `-100`; ``CountersignError/updateRequired(url:)`` for `-99`, and from then on without sending, until ``resume()``.
-    public func data(for request: APIRequest) async throws(CountersignError) -> (Data, APIResponse) {
-        let draft = try await draft(of: request)
-        let response: Response
-        do throws(LegacyProblem) {
-            if request.caller == .account { try await open() }
-            response = try await calls.send(draft, as: request.legacyCaller)
-        } catch {
-            throw CountersignError(error)
-        }
-        let body = response.message.body
-        let fields = response.message.fields.map { field in
-            HeaderField(response.message.text(field.name), bytes: Array(response.message.head[field.value.range]))
-        }
-        return (Data(body), APIResponse(status: response.status, fields: fields, length: .bytes(Int64(body.count))))
+    /// Throws ``CountersignError/accountChanged`` rather than send it again in the name of somebody else who
+    /// has signed in meanwhile; ``CountersignError/notSignedIn``, and sends nothing, where nobody is signed
+    /// in and the request's caller is the account; ``CountersignError/signedOut(_:)`` for `-100`;
+    /// ``CountersignError/updateRequired(url:)`` for `-99`, and from then on without sending, until
+    /// ``resume()``.
+    ///
+    /// `progress` is called on the transport's thread and must not wait; a copy that is sent again begins
+    /// anew.
+    public func data(
+        for request: APIRequest, progress: @escaping @Sendable (TransferProgress) -> Void = { _ in }
+    ) async throws(CountersignError) -> (Data, APIResponse) {
+        try await data(for: request, by: LegacyCallOwner(), progress)
+    }
+
+    func data(
+        for request: APIRequest, by owner: LegacyCallOwner,
+        _ progress: @escaping @Sendable (TransferProgress) -> Void = { _ in }
+    ) async throws(CountersignError) -> (Data, APIResponse) {
+        let limit = options.largestAnswer
+        let answer = try await send(
+            request, Manner(reading: .whole(limit: limit), progress: progress, owner: owner))
+        return (Data(try await answer.body.collect(upTo: limit)), answer.response)
     }
 
     /// The value in an answer's JSON. Throws ``CountersignError/status(_:body:)`` for any status but 200 to 299.
@@ -47,79 +53,73 @@ extension LegacyClient {
         }
     }
 
-    /// A request as it would be sent now, token and all, for another HTTP stack. Good once, and for minutes. What comes back is for the
-    /// sender to read.
+    /// Sends a body that need not be in memory: the request with `body` in the place of its own.
+    ///
+    /// How much of it is in memory all the same is the scheme's doing. Without a scheme, and under auth-v2, a
+    /// body streams and nothing signs it; under auth-v1 it is read once for its MD5, which is signed, and
+    /// once for each copy that is sent. form-md5 and auth-v4, and all of them for forms, sign what stands in
+    /// it: it is read into memory, ``LegacyOptions/largestAnswer`` bytes at most.
+    /// ``APIRequest/Body/once(_:sha256:)`` goes where nothing is signed of it; its digest is not looked at.
+    public func upload(
+        _ request: APIRequest, from body: APIRequest.Body,
+        progress: @escaping @Sendable (TransferProgress) -> Void = { _ in }
+    ) async throws(CountersignError) -> (Data, APIResponse) {
+        var request = request
+        request.body = body
+        return try await data(for: request, progress: progress)
+    }
+
+    /// Waits for an answer's head, and gives its body as it comes. Until it is read to its end, or let go of,
+    /// it takes one of the places for requests. A body that may be a refusal (JSON of 64 KiB at most,
+    /// whatever its status) is read whole first.
+    public func download(
+        for request: APIRequest, progress: @escaping @Sendable (TransferProgress) -> Void = { _ in }
+    ) async throws(CountersignError) -> APIAnswer {
+        try await send(request, Manner(reading: .streamed, progress: progress))
+    }
+
+    /// Writes the body of a success to a file, which is there only once it is whole; whatever stood there is
+    /// replaced. Of any other status nothing is written, and ``CountersignError/status(_:body:)`` is thrown.
+    @discardableResult
+    public func download(
+        for request: APIRequest, to path: String,
+        progress: @escaping @Sendable (TransferProgress) -> Void = { _ in }
+    ) async throws(CountersignError) -> APIResponse {
+        try await FileDraft.download(
+            try await download(for: request, progress: progress), to: path, errorUpTo: options.largestAnswer)
+    }
+
+    /// The same request again and again, as ``CountersignClient/poll(_:every:)`` does: each round `interval`
+    /// after the answer before it, one in which there is no answer left out, until the session ends, somebody
+    /// else signs in, or the app's version is retired.
+    public func poll(_ request: APIRequest, every interval: Duration) -> APIPolling {
+        APIPolling(interval: interval) {
+            let owner = LegacyCallOwner()
+            return { () async throws(CountersignError) in try await self.data(for: request, by: owner) }
+        }
+    }
+
+    /// A request as it would be sent now, token and all, for another HTTP stack. Interceptors do not see it.
+    /// Good once, and for minutes. What comes back is for the sender to read.
     public func signed(_ request: APIRequest) async throws(CountersignError) -> SignedRequest {
-        let draft = try await draft(of: request)
+        let owner = LegacyCallOwner()
+        await settle(owner, for: request.caller)
+        try await admit(request.caller)
+        let (draft, body) = try await draft(of: request)
         do throws(LegacyProblem) {
             if request.caller == .account { try await open() }
-            let signed = try await calls.signed(draft, as: request.legacyCaller)
+            let signed = try await calls.signed(draft, as: request.legacyCaller, of: owner.owner)
+            var carried = signed.body.isEmpty ? APIRequest.Body.none : .bytes(signed.body)
+            if body.streamed != nil { carried = request.body }
             return SignedRequest(
                 method: APIMethod(signed.method), url: "\(base.origin)\(signed.target.asText)",
-                fields: signed.fields.map(HeaderField.init), body: signed.body.isEmpty ? .none : .bytes(signed.body))
+                fields: signed.fields.map(HeaderField.init), body: carried)
         } catch {
             throw CountersignError(error)
         }
-    }
-
-    private func draft(of request: APIRequest) async throws(CountersignError) -> Draft {
-        var draft = Draft(
-            method: request.method.description, target: Array(try base.target(request.path).utf8),
-            authority: base.origin.authority, transport: base.origin.security == .tls ? .tls : .plain)
-        draft.fields = request.fields.map(Draft.Field.init)
-        if request.value(of: "user-agent") == nil { draft.set("User-Agent", options.userAgent) }
-        draft.body = try await bytes(of: request.body)
-        return draft
-    }
-
-    /// Legacy schemes sign what stands in the body, or its MD5: it has to be in memory.
-    private func bytes(of body: APIRequest.Body) async throws(CountersignError) -> [UInt8] {
-        switch body {
-        case .none: return []
-        case .bytes(let bytes): return bytes
-        case .file(let path): return try await collect(FileBody(path: path).body())
-        case .replayable(let stream): return try await collect(stream)
-        case .once: throw .misuse("body: a legacy request's body has to be in memory, or to be had anew")
-        }
-    }
-
-    private func collect(_ stream: ReplayableBody) async throws(CountersignError) -> [UInt8] {
-        let collector = Collector(most: options.largestAnswer)
-        do {
-            try await stream.write { piece in try await collector.take(piece) }
-        } catch is CancellationError {
-            throw .cancelled
-        } catch {
-            throw .misuse("body: its stream failed: \(error)")
-        }
-        return await collector.bytes
-    }
-}
-
-private actor Collector {
-    private(set) var bytes: [UInt8] = []
-    private let most: Int
-
-    init(most: Int) { self.most = most }
-
-    struct TooLarge: Error {}
-
-    func take(_ piece: [UInt8]) throws {
-        try Task.checkCancellation()
-        guard bytes.count + piece.count <= most else { throw TooLarge() }
-        bytes += piece
     }
 }
 
 extension [UInt8] {
     fileprivate var asText: String { String(decoding: self, as: UTF8.self) }
-}
-
-extension APIRequest {
-    fileprivate var legacyCaller: LegacyCalls.Caller {
-        switch caller {
-        case .account: .user
-        case .app: .app
-        }
-    }
 }

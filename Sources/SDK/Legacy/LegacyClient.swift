@@ -26,7 +26,12 @@ public final class LegacyClient: Sendable {
     let account: LegacyAccount
     let calls: LegacyCalls
     let vault: LegacyVault
-    private let shown: Broadcast<CountersignState>
+    let carrier: any Carrier
+    let report: LegacyReport
+    let names: CallNames
+    let hints: UpdateHints
+    /// Nil where nobody has to be present.
+    let presence: LegacyPresence?
 
     /// Opens nothing, and sends nothing: the vault is read at the first call.
     /// - Parameters:
@@ -41,8 +46,10 @@ public final class LegacyClient: Sendable {
         options: LegacyOptions = LegacyOptions()
     ) throws(CountersignError) {
         let parts = try LegacyComposition(scheme, baseURL, login, vault, trust, options)
-        (base, account, self.vault, shown) = (parts.base, parts.account, parts.vault, parts.states)
-        self.options = options
+        (base, account, self.vault, carrier) = (parts.base, parts.account, parts.vault, parts.carrier)
+        (report, presence, self.options) = (parts.report, parts.presence, options)
+        names = CallNames(host: parts.base.origin.host.description)
+        hints = UpdateHints(parts.report.events)
         calls = LegacyCalls(account)
     }
 
@@ -56,11 +63,16 @@ public final class LegacyClient: Sendable {
         }
     }
 
-    deinit { shown.finish() }
+    deinit { report.finish() }
 
     /// What to show now.
-    public var state: CountersignState { shown.latest ?? .unavailable }
+    public var state: CountersignState { report.state }
 
     /// What to show, from now on: the current state first, then each change. For any number of listeners. Ends when the client does.
-    public var states: AsyncStream<CountersignState> { shown.stream() }
+    public var states: AsyncStream<CountersignState> { report.states }
+
+    /// What the client does, from now on, for a log. For any number of listeners; of one who is slow, the
+    /// oldest of over a thousand go. Holds no secrets: a path is told without its query, where form-md5 has
+    /// the token. Ends when the client does.
+    public var events: AsyncStream<CountersignEvent> { report.events.stream() }
 }

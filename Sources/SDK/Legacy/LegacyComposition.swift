@@ -11,16 +11,21 @@ struct LegacyComposition {
     let options: LegacyOptions
     let account: LegacyAccount
     let vault: LegacyVault
-    let states: Broadcast<CountersignState>
+    let carrier: any Carrier
+    let report: LegacyReport
+    let presence: LegacyPresence?
 
     init(
         _ scheme: LegacyScheme, _ baseURL: String, _ login: LegacyLogin?, _ place: VaultPlace, _ trust: Trust,
         _ options: LegacyOptions
     ) throws(CountersignError) {
         let base = try BaseURL(baseURL, options.encryption)
-        let carrier = try LegacyComposition.carrier(options.carriage, trust)
+        let events = Broadcast<CountersignEvent>(.recent(Composition.mostEvents))
+        let carrier = try Composition.carrier(options.carriage, trust, events)
         let server = try LegacyComposition.server(scheme, base, login, trust, options)
-        let transport = LegacyTransport(carrier: carrier, origin: base.origin, most: options.largestAnswer)
+        let transport = LegacyTransport(
+            carrier: carrier, origin: base.origin, most: options.largestAnswer, events: events,
+            renewals: Array(options.renewalPath.utf8))
         let clock = options.clock
         var own = transport
         own.patience = OwnTransport.patience
@@ -28,22 +33,28 @@ struct LegacyComposition {
         let store: LegacyStore
         do throws(VaultProblem) {
             let item = try ItemName(service: "countersign legacy \(base.origin.authority)", account: options.app)
+            let bound = "\(item.service) key"
             let remembering = RememberingVault(
-                over: place.vault(owning: [item.service]),
+                over: place.vault(owning: [item.service, bound]),
                 options.remembers == .nothing ? .endsWithTheProcess : .outlivesTheProcess)
             vault = LegacyVault(remembering, item)
             store = LegacyStore(remembering.vault, item)
+            // What ends with the process needs no gate at the next one's start.
+            if case .atLaunch(let person) = options.gate, options.remembers != .nothing {
+                presence = LegacyPresence(presence: person, vault: remembering.vault, service: bound)
+            } else {
+                presence = nil
+            }
         } catch {
             throw CountersignError(error)
         }
-        let states = Broadcast<CountersignState>(.latest, latest: .unavailable)
+        let report = LegacyReport(events)
         account = LegacyAccount(
             exchange, store,
-            remembering: options.remembers == .sessionAndWhatSignsInLikeThePassword ? .whatSignsIn : .nothing
-        ) { standing in
-            states.tell(CountersignState(standing))
-        }
-        (self.base, self.options, self.states) = (base, options, states)
+            remembering: options.remembers == .sessionAndWhatSignsInLikeThePassword ? .whatSignsIn : .nothing,
+            keeping: presence == nil ? .plain : .sealedByPresence
+        ) { report.take($0) }
+        (self.base, self.options, self.carrier, self.report) = (base, options, carrier, report)
     }
 
     private static func server(
@@ -73,21 +84,5 @@ struct LegacyComposition {
 
     private static func place(_ place: LegacyOptions.TokenPlace, _ scheme: LegacyScheme) -> LegacyOptions.TokenPlace {
         place == .asTheSchemeHasIt ? scheme.tokens : place
-    }
-
-    private static func carrier(
-        _ carriage: CountersignOptions.Carriage, _ trust: Trust
-    ) throws(CountersignError) -> any Carrier {
-        switch carriage {
-        case .custom(let carrier):
-            carrier.replaceTrust(by: trust)
-            return carrier
-        case .standard(let options):
-            do throws(TransportError) {
-                return try PlatformTransport(trust: trust, options: options)
-            } catch {
-                throw CountersignError(error)
-            }
-        }
     }
 }

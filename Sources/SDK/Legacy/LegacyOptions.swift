@@ -42,6 +42,18 @@ public struct LegacyOptions: Sendable {
         case inTheClearToWhoeverListens
     }
 
+    /// Whether somebody must show that he is there before the session of an earlier process is used.
+    public enum Gate: Sendable {
+        /// Nobody: whoever starts the app is signed in.
+        case none
+        /// Once in each process. The session lies in the vault sealed under a key that only presence lets
+        /// out: ``LegacyClient/resume()`` ends in ``CountersignState/locked``, and what is asked in the
+        /// account's name is held back (``LegacyOptions/whenLocked``) until ``LegacyClient/unlock(_:)`` has
+        /// succeeded. Who signs in is through, and his next session's key is bound to his presence first. A
+        /// session that was kept before an app had the gate has none until the next login.
+        case atLaunch(UserPresence)
+    }
+
     /// Where requests bear their token.
     public var tokenPlace = TokenPlace.asTheSchemeHasIt
     /// Where a login token is sent for a new token, as `loginToken` in a form.
@@ -50,6 +62,14 @@ public struct LegacyOptions: Sendable {
     public var unauthorized = Unauthorized.isAnAnswer
     /// What outlives the process.
     public var remembers = Remembering.session
+    /// Whether somebody must be there after a silent login.
+    public var gate = Gate.none
+    /// What a request in the account's name does at the gate: it fails with
+    /// ``CountersignError/presenceNeeded``, or waits. One that waits fails with
+    /// ``CountersignError/accountChanged`` where somebody signs in in place of going through.
+    public var whenLocked = CountersignOptions.Pause.fail
+    /// Whoever stands between the app and its server, the outermost first.
+    public var interceptors: [any APIInterceptor] = []
     /// Where passwords may go.
     public var bearerSecrets = BearerSecrets.onlyToThePinnedCertificate
     /// TLS, or for a server that has none, none.
@@ -60,7 +80,8 @@ public struct LegacyOptions: Sendable {
     public var clock = DeviceClock.system
     /// How values are read from JSON.
     public var json = JSONCoding.standard
-    /// Bytes of an answer, and of a request's body, at most.
+    /// Bytes of an answer that is collected whole, at most, and of a request's body that has to be in memory
+    /// to be signed.
     public var largestAnswer = 16 << 20
     /// Tells apps apart that share a vault: the account under which the session lies there.
     public var app = "app"

@@ -21,6 +21,8 @@ extension CountersignError {
             case .notOverTLS:
                 .misuse(
                     "passwords and tokens are sent over TLS only, unless LegacyOptions.bearerSecrets says otherwise")
+            case .presenceNeeded: .presenceNeeded
+            case .bodyUsedUp: .bodyUsedUp
             case .vault(let problem): CountersignError(problem)
             }
     }
@@ -37,7 +39,7 @@ extension CountersignState {
             case .signedOut(.ended(let notice)): .signedOut(.ended(SessionEnd(notice)))
             case .signedOut(.ranOut): .signedOut(.ended(SessionEnd(.expired)))
             case .signedOut(.credentialsRefused): .signedOut(.ended(SessionEnd(.other("credentials-refused"))))
-            case .locked: .locked
+            case .locked, .presenceNeeded: .locked
             case .unavailable: .unavailable
             }
     }

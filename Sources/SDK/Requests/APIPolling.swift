@@ -9,7 +9,11 @@ extension CountersignClient {
     /// there is no answer is left out. Ends, by throwing, with the session, when somebody else signs in, and where the authority wants another version, whichever
     /// request brought the news and whatever ``CountersignOptions/whenPaused`` says: nobody polls for an app that is not served.
     public func poll(_ request: APIRequest, every interval: Duration) -> APIPolling {
-        APIPolling(client: self, request: request, interval: interval)
+        APIPolling(interval: interval) {
+            // All rounds are his who was signed in at the first.
+            let owner = CallOwner()
+            return { () async throws(CountersignError) in try await self.data(for: request, .round, by: owner) }
+        }
     }
 }
 
@@ -20,22 +24,27 @@ public struct APIPolling: AsyncSequence, Sendable {
     /// What ends it.
     public typealias Failure = CountersignError
 
-    let client: CountersignClient
-    let request: APIRequest
+    /// One round's request and its answer.
+    typealias Round = @Sendable () async throws(CountersignError) -> (Data, APIResponse)
+
     let interval: Duration
+    /// What each iterator asks, again and again.
+    let begin: @Sendable () -> Round
 
     /// Each begins at once.
     public func makeAsyncIterator() -> Iterator { Iterator(polling: self) }
 
     /// Waits for round after round.
     public struct Iterator: AsyncIteratorProtocol {
-        let polling: APIPolling
-        /// All rounds are his who was signed in at the first.
-        private let owner = CallOwner()
+        private let interval: Duration
+        private let ask: Round
         private var isFirst = true
         private var isOver = false
 
-        init(polling: APIPolling) { self.polling = polling }
+        init(polling: APIPolling) {
+            interval = polling.interval
+            ask = polling.begin()
+        }
 
         /// The next answer.
         public mutating func next() async throws(CountersignError) -> (Data, APIResponse)? {
@@ -57,10 +66,10 @@ public struct APIPolling: AsyncSequence, Sendable {
 
         private mutating func round() async throws(CountersignError) -> (Data, APIResponse) {
             while true {
-                if !isFirst { try await APIPolling.rest(polling.interval) }
+                if !isFirst { try await APIPolling.rest(interval) }
                 isFirst = false
                 do throws(CountersignError) {
-                    return try await polling.client.data(for: polling.request, .round, by: owner)
+                    return try await ask()
                 } catch {
                     guard case .transport = error else { throw error }
                 }

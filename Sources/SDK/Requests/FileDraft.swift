@@ -47,3 +47,19 @@ final class FileDraft {
         .machine("file `\(path)`: \(what): \(String(cString: strerror(errno)))")
     }
 }
+
+extension FileDraft {
+    /// An answer's body, in a file of that name once it is whole. Of what is no success nothing is written,
+    /// and its body is thrown, of `errorUpTo` bytes at most.
+    static func download(
+        _ answer: APIAnswer, to path: String, errorUpTo limit: Int
+    ) async throws(CountersignError) -> APIResponse {
+        guard answer.response.isSuccess else {
+            throw .status(answer.response, body: try await answer.body.collect(upTo: limit))
+        }
+        let file = try FileDraft(path)
+        for try await piece in answer.body { try file.append(piece) }
+        try file.finish()
+        return answer.response
+    }
+}

@@ -25,13 +25,10 @@ final class CallTransport: Transport {
         var rest: APIBytes?
     }
 
-    /// Bytes of an answer that is read ahead to be judged; a longer one is none of the authority's.
-    private static let most = 1 << 20
-
     private let carrier: any Carrier
     private let origin: Origin
     private let call: CountersignEvent.Call
-    private let body: RequestBody
+    private let dialect: any CallDialect
     private let reading: Reading
     private let events: Broadcast<CountersignEvent>
     private let progress: @Sendable (TransferProgress) -> Void
@@ -44,7 +41,18 @@ final class CallTransport: Transport {
         _ progress: @escaping @Sendable (TransferProgress) -> Void
     ) {
         (carrier, origin, events) = (core.carrier, core.base.origin, core.events)
-        (self.call, self.trace, self.body, self.reading, self.progress) = (call, trace, body, reading, progress)
+        (self.call, self.trace, self.reading, self.progress) = (call, trace, reading, progress)
+        dialect = SignedDialect(body: body)
+    }
+
+    /// For a legacy client's calls. `streamed` is sent in place of what a draft has in memory.
+    init(
+        _ client: LegacyClient, _ call: CountersignEvent.Call, _ trace: Locked<Trace>, streamed: RequestBody?,
+        _ reading: Reading, _ progress: @escaping @Sendable (TransferProgress) -> Void
+    ) {
+        (carrier, origin, events) = (client.carrier, client.base.origin, client.report.events)
+        (self.call, self.trace, self.reading, self.progress) = (call, trace, reading, progress)
+        dialect = LegacyDialect(streamed: streamed)
     }
 
     /// The last answer's fields as they came, and what is still to come of its body; nil where that was whole.
@@ -66,7 +74,8 @@ final class CallTransport: Transport {
         state.with { $0.rest = nil }
         events.tell(.sent(call, copy: copy, because: why))
         do throws(TransportError) {
-            let answer = try await carrier.send(OutgoingRequest(draft, to: origin, body: body), progress: progress)
+            let request = OutgoingRequest(draft, to: origin, body: dialect.body(of: draft))
+            let answer = try await carrier.send(request, progress: progress)
             return try await read(answer)
         } catch {
             trace.with { $0.before = .lostAnswer }
@@ -90,10 +99,8 @@ final class CallTransport: Transport {
         var body: [UInt8] = []
         var pieces = answer.body.makeAsyncIterator()
         var isWhole = false
-        if answer.status >= 400 || answer.value(of: "signature-input") != nil {
-            while !isWhole, body.count <= CallTransport.most {
-                if let piece = try await pieces.next() { body += piece } else { isWhole = true }
-            }
+        while !isWhole, dialect.needsMore(answer, body) {
+            if let piece = try await pieces.next() { body += piece } else { isWhole = true }
         }
         var response = Response(status: answer.status, fields: fields, body: isWhole ? body : [])
         guard isWhole else {
@@ -106,9 +113,8 @@ final class CallTransport: Transport {
         return response
     }
 
-    /// Only a code that the protocol knows: anything else is text of who knows whom.
     private func remember(_ response: Response) {
-        guard response.status >= 400, let code = Refusal.Code(rawValue: Notice(response).code) else { return }
-        trace.with { $0.before = .refused(code: code.rawValue) }
+        guard let code = dialect.refusalCode(of: response) else { return }
+        trace.with { $0.before = .refused(code: code) }
     }
 }

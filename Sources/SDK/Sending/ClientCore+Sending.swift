@@ -145,7 +145,7 @@ extension APIResponse.Signer {
 
 extension TransferProgress.Total {
     /// By `Content-Length`, where there is one.
-    fileprivate static func told(by fields: [HeaderField]) -> TransferProgress.Total {
+    static func told(by fields: [HeaderField]) -> TransferProgress.Total {
         fields.text(of: "content-length").flatMap(Int64.init).map { .bytes($0) } ?? .unknown
     }
 }

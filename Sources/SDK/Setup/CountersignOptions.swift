@@ -46,15 +46,18 @@ public struct CountersignOptions: Sendable {
         case toAnyCertificateThatVerifies
     }
 
-    /// Whether ``CountersignClient/logIn(_:_:by:)`` may send a password, for accounts that are still on the login ladder of an older
-    /// system. It is a choice for the whole app: which accounts these are is not told to any client.
+    /// Whether ``CountersignClient/logIn(_:_:by:)`` may send a password, for accounts that are still on the
+    /// login ladder of an older system. It is a choice for the whole app: which accounts these are is not
+    /// told to any client.
     public enum PasswordLogin: Sendable, Hashable {
         /// Never. An account on the ladder cannot sign in by OPAQUE.
         case never
-        /// Where OPAQUE finds the name or the password wrong, the password is sent once, whatever the name. Over TLS and to a pinned
-        /// certificate alone, and never for an account that this device has signed in, or signed up, by OPAQUE. The server takes
-        /// the account off the ladder, and OPAQUE signs in. Turn it off again once the accounts have moved: until then a wrong password
-        /// that is typed on a new device reaches the server, and a server that lies can have a right one.
+        /// Where OPAQUE finds the name or the password wrong, the password is sent once, whatever the name.
+        /// Over TLS and to a pinned certificate alone, and never for an account that this device has signed
+        /// in, or signed up, by OPAQUE: a digest of each such name stays in the vault, whatever
+        /// ``CountersignOptions/remembers`` says. The server takes the account off the ladder, and OPAQUE
+        /// signs in. Turn it off again once the accounts have moved: until then a wrong password that is
+        /// typed on a new device reaches the server, and a server that lies can have a right one.
         case onFirstSignInOverPinnedTLS
     }
 

@@ -80,7 +80,12 @@ package struct AuthV1: Scheme {
         var added: [UInt8] = []
         Form.append("auth_key", Array(credentials.keyID.description.utf8).span, to: &added)
         added += Array("&auth_timestamp=\(at)&auth_version=1.0".utf8)
-        if !draft.body.isEmpty, !draft.request().hasFormType {
+        if let streamed = draft.streamed {
+            guard case .md5(let digest) = streamed.digest else {
+                throw Refusal(.malformed, "a body that streams: expected its MD5")
+            }
+            added += Array("&body_md5=\(Hex.encode(digest.span))".utf8)
+        } else if !draft.body.isEmpty, !draft.request().hasFormType {
             added += Array("&body_md5=\(Hex.encode(AuthParameters.md5(draft.body.span).span))".utf8)
         }
         try AuthParameters.sign(&draft, adding: added, with: self, credentials.key)

@@ -6,7 +6,10 @@ extension MessageSignatures {
     package func sign(_ draft: inout Draft, as credentials: Credentials, at: Int64, nonce: String) throws(Refusal) {
         draft.set("Countersign-Release", (credentials.release ?? credentials.keyID).description)
         if let streamed = draft.streamed {
-            draft.set("Content-Digest", ContentDigest.value(sha256: streamed.digest.span))
+            guard case .sha256(let digest) = streamed.digest else {
+                throw Refusal(.malformed, "a body that streams: expected its SHA-256")
+            }
+            draft.set("Content-Digest", ContentDigest.value(sha256: digest.span))
         } else if !draft.body.isEmpty {
             draft.set("Content-Digest", ContentDigest.value(for: draft.body.span))
         }

@@ -239,7 +239,8 @@ actor FakeAuthority {
         }
     }
 
-    /// A right one takes its account off the ladder. Source: docs/protocol.md, "Accounts on the ladder, and new clients".
+    /// A right one takes its account off the ladder. Source: docs/protocol.md, "Accounts on the ladder, and
+    /// new clients".
     private func logInByPassword(_ draft: Draft, _ name: String, _ password: String) throws -> Response {
         guard ladder[name] == password else { return try refuse("wrong-credentials", draft) }
         ladder[name] = nil

@@ -83,6 +83,7 @@ import Testing
             #expect(carrier.seen.last?.target.contains(digest) == true)
             #expect(carrier.seen.last?.body == Array("{}".utf8))
         }
+        // auth-v1 signs a body's MD5, which is not what a stream that is gone once read is known by.
         let count = carrier.seen.count
         let once = APIRequest(
             .post, "/a", body: .once(OnceBody(.bytes(2), Pieces()), sha256: [UInt8](repeating: 0, count: 32)))

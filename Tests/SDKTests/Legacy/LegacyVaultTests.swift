@@ -70,7 +70,8 @@ import Testing
             return MockAnswer(text: "")
         }
         let origin = try BaseURL("https://old.example.com", .required).origin
-        var transport = LegacyTransport(carrier: carrier, origin: origin, most: 100)
+        var transport = LegacyTransport(
+            carrier: carrier, origin: origin, most: 100, events: Broadcast(.recent(1)), renewals: [])
         transport.patience = .milliseconds(50)
         let impatient = transport
         await #expect {
