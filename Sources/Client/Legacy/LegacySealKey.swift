@@ -44,7 +44,7 @@ struct SealedKept {
         guard bytes.first == SealedKept.layout else { return nil }
         guard bytes.count > 2, (1...SealedKept.longestName).contains(Int(bytes[1])),
             bytes.count > 2 + Int(bytes[1]),
-            let name = String(validating: bytes[2..<2 + Int(bytes[1])], as: UTF8.self)
+            let name = String(utf8: Array(bytes[2..<2 + Int(bytes[1])]))
         else { throw .failed("a sealed session is cut short") }
         keyName = name
         box = Array(bytes[(2 + Int(bytes[1]))...])
