@@ -1,6 +1,6 @@
 /// All rows, in the order of the table.
 package enum RowCatalogue {
-    package static let all: [RowProfile] = legacy + ours
+    package static let all: [RowProfile] = legacy + [openRoute] + ours
 
     /// Each legacy scheme twice: as the field serves it, and as our gateway does. Behind the gateway the apps are the same, and so is whom
     /// they trust; what had no TLS has it now.
@@ -36,6 +36,12 @@ package enum RowCatalogue {
         ("token", "login and a bearer token alone, over TLS", .token, .tls(.anyAuthorityOfTheDevice)),
         ("tokens-pinned", "login and bearer tokens over TLS, certificate pinned", .tokens, .tls(.pinned)),
     ]
+
+    /// At a server of its own such an app is the row `token`.
+    private static let openRoute = RowProfile(
+        name: "open-route+gateway",
+        summary: "login and bearer tokens of the backend's own, over TLS; on open routes of our gateway",
+        scheme: .openRoute, transport: .tls(.anyAuthorityOfTheDevice), server: .gateway)
 
     private static let ours: [RowProfile] = [
         RowProfile(

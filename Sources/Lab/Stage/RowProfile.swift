@@ -12,6 +12,8 @@ package struct RowProfile: Sendable {
         case tokens
         /// The same of an app that signs nothing at our gateway either: scheme `token`.
         case token
+        /// The same of an app whose tokens are its backend's: its routes are of level `open` at our gateway.
+        case openRoute
         /// Countersign's own, the login with the password itself inside TLS.
         case messageSignaturesWithPassword
         /// Countersign whole.
@@ -84,7 +86,7 @@ package struct RowProfile: Sendable {
             .ladder(.hmacMD5Time):
             true
         case .ladder, .tokens: server == .gateway
-        case .token: false
+        case .token, .openRoute: false
         }
     }
 
