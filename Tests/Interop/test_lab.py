@@ -26,6 +26,7 @@ def test_the_shape_of_the_json(found):
     document = json.loads(found.out)
     assert json.loads(found.saved) == document
     assert [row["scheme"] for row in document["rows"]] == ["md5", "md5+gateway", "countersign"]
+    assert document["not_run"] == []
     for row in document["rows"]:
         assert list(row["cells"]) == [attack["name"] for attack in document["attacks"]]
         for cell in row["cells"].values():

@@ -2,7 +2,7 @@ import CountersignWire
 
 /// A backend half way to our gateway: newer versions of its app sign, and it knows their users by
 /// `Countersign-Account`; older ones come by open routes, and bear its own tokens. Where both stand in a request the
-/// gateway's word counts. As many frameworks do, it takes `-` and `_` in a field's name for the same.
+/// gateway's word counts.
 /// Source: docs/protocol.md, "To the upstream" and "Routes of the backend".
 struct FieldBehindGateway: FieldScheme {
     private let own: FieldPasswords
@@ -14,10 +14,9 @@ struct FieldBehindGateway: FieldScheme {
     func page(_ request: RawRequest) throws(StageFault) -> RawResponse? { try own.page(request) }
 
     func caller(_ request: RawRequest) throws(StageFault) -> FieldCaller {
-        let told = request.fields.lines.first { FieldBehindGateway.folded($0.name) == "countersign-account" }
-        guard let account = told?.value, !account.isEmpty else { return try own.caller(request) }
+        guard let account = request.fields["countersign-account"], !account.isEmpty else {
+            return try own.caller(request)
+        }
         return .known(name: account, FieldParameters(request))
     }
-
-    private static func folded(_ name: String) -> String { name.lowercased().replacing("_", with: "-") }
 }

@@ -49,10 +49,16 @@ package enum RowCatalogue {
             summary: "signed requests, the password itself inside pinned TLS, bearer tokens",
             scheme: .messageSignaturesWithPassword, transport: .tls(.pinned), server: .gateway),
         RowProfile(
+            name: "message-signatures-decide-no-tls", summary: "as `countersign-decide`, with TLS taken away",
+            scheme: .countersign, transport: .plain, server: .nginxAsking),
+        RowProfile(
             name: "countersign", summary: "message signatures, OPAQUE, a session bound to the device, pinned TLS",
             scheme: .countersign, transport: .tls(.pinned), server: .gateway),
         RowProfile(
             name: "countersign-no-tls", summary: "the same with TLS taken away", scheme: .countersign,
             transport: .plain, server: .gateway),
+        RowProfile(
+            name: "countersign-decide", summary: "as `countersign`; nginx asks our gateway about each request",
+            scheme: .countersign, transport: .tls(.pinned), server: .nginxAsking),
     ]
 }

@@ -59,6 +59,8 @@ package struct RowProfile: Sendable {
         case reference
         /// Ours, which serves the scheme.
         case gateway
+        /// nginx, which asks our gateway about each request, and passes on to the bank itself what is let through.
+        case nginxAsking
     }
 
     package let name: RowName
@@ -85,7 +87,7 @@ package struct RowProfile: Sendable {
         case .formMD5, .apiKey, .countersign, .messageSignaturesWithPassword, .ladder(.md5Salt), .ladder(.hmacMD5),
             .ladder(.hmacMD5Time):
             true
-        case .ladder, .tokens: server == .gateway
+        case .ladder, .tokens: server != .reference
         case .token, .openRoute: false
         }
     }

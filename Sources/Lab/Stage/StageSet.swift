@@ -31,26 +31,31 @@ struct StageSet {
                 tls: isOldTLS ? try ReferenceTLS(authorities.server, folder: folder) : nil)
             server = reference
             enrol = StageSet.enrolling(reference, bank)
-        case .gateway:
+        case .gateway, .nginxAsking:
             let backend = try StageSet.backend(row, key, bank, folder)
             let bankPort: UInt16
             if let backend {
                 (upstream, bankPort) = (nil, backend.port)
             } else {
-                let behind = try BankUpstream(bank)
+                let behind = try BankUpstream(bank, row.server == .nginxAsking ? .asked : .gateway)
                 (upstream, bankPort) = (behind, behind.port)
             }
-            let gateway = try GatewayServer(
-                GatewayServer.Plan(
-                    binary: settings.binary, folder: "\(folder)/gateway", authority: authority, bank: bankPort,
-                    authorities: authorities, transport: row.transport, sabotage: settings.sabotage))
+            var plan = GatewayServer.Plan(
+                binary: settings.binary, folder: "\(folder)/gateway", authority: authority, bank: bankPort,
+                authorities: authorities, transport: row.transport, sabotage: settings.sabotage)
+            if row.server == .nginxAsking { AskedServer.prepare(&plan) }
+            let gateway = try GatewayServer(plan)
             release = try await StageSet.setUp(gateway, GatewaySetup(row: row, key: key), &key)
             try await gateway.start()
             if let backend {
                 server = OpenRouteServer(gateway, before: backend)
                 enrol = StageSet.enrolling(backend, bank)
             } else {
-                server = gateway
+                server =
+                    row.server == .nginxAsking
+                    ? try await AskedServer(
+                        gateway, before: bankPort, authorities, row.transport, folder: "\(folder)/nginx",
+                        program: settings.nginx) : gateway
                 enrol = StageSet.enrolling(gateway, GatewaySetup(row: row, key: key), bank)
             }
         }

@@ -43,7 +43,7 @@ extension RowProfile {
     var signsRequests: Bool {
         switch scheme {
         case .formMD5, .apiKey, .messageSignaturesWithPassword, .countersign: true
-        case .ladder, .tokens: server == .gateway
+        case .ladder, .tokens: server != .reference
         case .token, .openRoute: false
         }
     }
