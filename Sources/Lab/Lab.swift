@@ -4,10 +4,13 @@ package struct Lab: Sendable {
 
     package init(settings: LabSettings) { self.settings = settings }
 
-    /// All cells of `rows` × `attacks`, in that order. What cannot be staged is an error in its cell.
+    /// All cells of `rows` × `attacks`, in that order. What cannot be staged is an error in its cell; a row whose
+    /// server is not installed is said not to have been run.
     package func run(
         _ rows: [RowProfile], _ attacks: [any Attack], progress: @escaping @Sendable (LabProgress) -> Void
     ) async -> Matrix {
+        let notRun = rows.compactMap { settings.obstacle(to: $0) }
+        let rows = rows.filter { row in !notRun.contains { $0.name == row.name } }
         let count = Count(total: rows.count * attacks.count, tell: progress)
         var finished: [Int: Matrix.Row] = [:]
         await withTaskGroup(of: (Int, Matrix.Row).self) { group in
@@ -22,7 +25,7 @@ package struct Lab: Sendable {
                 begin()
             }
         }
-        return Matrix(rows: rows.indices.compactMap { finished[$0] }, attacks: attacks)
+        return Matrix(rows: rows.indices.compactMap { finished[$0] }, attacks: attacks, notRun: notRun)
     }
 
     private func run(_ row: RowProfile, _ attacks: [any Attack], _ count: Count) async -> Matrix.Row {

@@ -7,12 +7,23 @@ package struct LabSettings: Sendable {
     /// Faults that our gateways are to have; for builds that know them.
     package var sabotage: [String] = []
 
+    /// The program that asks our gateway in some rows; nil where it is not installed, and those rows are not run.
+    package var nginx: String? = Nginx.installed(path: Binary.environment["PATH"] ?? "")
+
     /// What the attacker listens and stands in the middle with, where an attack does no more than that.
     package var tools = LabTools()
 
     package init(binary: Binary, jobs: Int) {
         self.binary = binary
         self.jobs = jobs
+    }
+}
+
+extension LabSettings {
+    /// Why a row is not run; nil where it can be.
+    func obstacle(to row: RowProfile) -> Matrix.RowNotRun? {
+        guard row.server == .nginxAsking, nginx == nil else { return nil }
+        return Matrix.RowNotRun(name: row.name, summary: row.summary, reason: Nginx.absence)
     }
 }
 

@@ -71,6 +71,9 @@ final class Identity {
         lines.append(contentsOf: "Countersign-Event: ".utf8)
         event.bytes.span.withUnsafeBufferPointer { lines.append(contentsOf: $0) }
         lines.append(contentsOf: "\r\n".utf8)
+        #if SABOTAGE
+            lines = Sabotage.lines(lines, sentBy: request)
+        #endif
         return lines
     }
 

@@ -24,6 +24,8 @@ extension Command {
             which is an error. Rows without +gateway are the old schemes at a server as teams have it, with its flaws.
 
             Exit status 1: a cell could not be staged, or differs from --expect; without --expect, a row of ours fell.
+            A row whose server is another program, nginx, is not run where that is not installed, and said to be so; exit 3
+            where nothing else was asked for.
             One row, or one attack, is shown with how each cell came about.
             """
     ) { (run) throws(Fault) in
@@ -64,6 +66,7 @@ extension Command {
 
     /// What the shell is told; what differs is said on standard error.
     private static func judge(_ matrix: Matrix, _ expected: ExpectedMatrix?, _ console: Console) -> ExitStatus {
+        guard !matrix.rows.isEmpty else { return .unreachable }
         guard let expected else { return matrix.faults.isEmpty && matrix.broken.isEmpty ? .success : .failed }
         let differences = expected.differences(from: matrix)
         for difference in differences { console.note(difference.description) }

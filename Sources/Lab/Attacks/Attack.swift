@@ -26,7 +26,8 @@ package enum Outcome: Sendable {
 package enum AttackCatalogue {
     package static let all: [any Attack] = [
         Eavesdrop(), TrustedMiddle(),
-        TamperMethod(), TamperPath(), TamperQuery(), TamperHeader(), TamperBody(), TamperHost(), TamperAmbiguity(),
+        TamperMethod(), TamperPath(), TamperQuery(), TamperHeader(), TamperBody(), ForgedIdentity(), TamperHost(),
+        TamperAmbiguity(),
         MACTiming(),
         ReplayAtOnce(), ReplayAfterRestart(), ReplaySecondNode(), ReplayLostFile(), ReplayNewTimestamp(), BurnNonce(),
         RetryTrap(),

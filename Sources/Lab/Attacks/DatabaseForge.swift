@@ -53,7 +53,8 @@ struct DatabaseForge: Attack {
         switch stage.row.scheme {
         case .countersign: sessions(records, of: victim, on: stage)
         case .apiKey: keys(records, of: victim, on: stage)
-        case .ladder, .formMD5, .tokens, .token, .messageSignaturesWithPassword: tokens(records, of: victim, on: stage)
+        case .ladder, .formMD5, .tokens, .token, .openRoute, .messageSignaturesWithPassword:
+            tokens(records, of: victim, on: stage)
         }
     }
 

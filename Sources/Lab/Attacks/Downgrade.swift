@@ -92,7 +92,7 @@ extension RowProfile {
     /// Whether the app's login shows who reads it something other than the password.
     fileprivate var hidesPasswords: Bool {
         switch scheme {
-        case .ladder(.plainGet), .ladder(.plainPost), .ladder(.base64), .tokens, .token, .apiKey: false
+        case .ladder(.plainGet), .ladder(.plainPost), .ladder(.base64), .tokens, .token, .openRoute, .apiKey: false
         case .ladder, .formMD5, .messageSignaturesWithPassword, .countersign: true
         }
     }

@@ -64,7 +64,9 @@ package struct MACTiming: Attack {
             guard !right.isSame(as: first) else {
                 throw StageFault("the server says the same to the right MAC: \(right.text)")
             }
-            guard wrong.isSame(as: first), !right.isLimit, right.status != 503 else {
+            guard wrong.isSame(as: first), !right.isLimit, right.fields["countersign-refusal"] != "too-many-attempts",
+                right.status != 503
+            else {
                 throw StageFault("the server came to refuse something else than the MAC: \(right.text), \(wrong.text)")
             }
             return found
@@ -75,6 +77,8 @@ package struct MACTiming: Attack {
 extension RawResponse {
     /// Whether it is the same refusal, whatever it says behind its code.
     fileprivate func isSame(as other: RawResponse) -> Bool {
+        // A proxy that asks shows a page of its own, and our code in a field.
         status == other.status && text.prefix(40) == other.text.prefix(40)
+            && fields["countersign-refusal"] == other.fields["countersign-refusal"]
     }
 }

@@ -11,7 +11,7 @@ struct ReplayNewTimestamp: Attack {
 
     func exemption(of row: RowProfile) -> String? {
         switch (row.scheme, row.server) {
-        case (.ladder, .reference), (.tokens, .reference), (.token, _): "its requests bear no time"
+        case (.ladder, .reference), (.tokens, .reference), (.token, _), (.openRoute, _): "its requests bear no time"
         default: nil
         }
     }

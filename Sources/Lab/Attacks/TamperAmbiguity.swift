@@ -9,7 +9,7 @@ struct TamperAmbiguity: Attack {
 
     func exemption(of row: RowProfile) -> String? {
         switch (row.scheme, row.server) {
-        case (.ladder, .reference), (.tokens, .reference), (.token, _):
+        case (.ladder, .reference), (.tokens, .reference), (.token, _), (.openRoute, _):
             "nothing is signed that could be read in two ways"
         default: nil
         }

@@ -5,11 +5,23 @@ import CountersignWire
 /// Whose request it is the gateway says in `Countersign-Account`; under the schemes that know an app and no user, where there is no such
 /// field, the app itself says so in the parameter `user`. Source: docs/protocol.md, "To the upstream".
 package final class BankUpstream: Sendable {
+    /// Who passes requests on to it.
+    package enum Front: Sendable {
+        /// Our gateway, which has seen the body and knows the client's wishes apart.
+        case gateway
+        /// A proxy that asks our gateway: what that cannot do, the bank does.
+        case asked
+    }
+
     private let server: LocalServer
 
     /// Listens from now on.
-    package init(_ bank: Bank) throws(StageFault) {
-        server = try LocalServer { request throws(StageFault) in try BankUpstream.answer(request, bank) }
+    package init(_ bank: Bank, _ front: Front = .gateway) throws(StageFault) {
+        let asked = front == .asked ? AskedDuties() : nil
+        server = try LocalServer { request throws(StageFault) in
+            guard let asked else { return try BankUpstream.answer(request, bank) }
+            return try asked.answer(request) { () throws(StageFault) in try BankUpstream.answer(request, bank) }
+        }
     }
 
     /// On 127.0.0.1.

@@ -47,6 +47,9 @@
                 "legacy-always-on", "schemes are taken that no policy names", on: "auth-v1+gateway", "downgrade"),
             BrokenServer("once-forgotten", "a second copy of a wish is done again", on: open, "retry-trap"),
             BrokenServer("identity-from-client", "who calls is told by the caller", on: open, "tamper-header"),
+            BrokenServer(
+                "identity-from-client", "a stranger on an open route is told by the caller", on: "open-route+gateway",
+                "forged-identity"),
             BrokenServer("kept-in-clear", "what is kept of sessions is not sealed", on: open, "database-forge"),
         ]
 

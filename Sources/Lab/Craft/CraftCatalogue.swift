@@ -4,10 +4,10 @@ package enum CraftCatalogue {
         switch (row.scheme, row.server) {
         case (.ladder(let rung), .reference): LadderCraft(rung)
         // On the wire it is a rung like any other; only the way to it is another.
-        case (.tokens, .reference), (.token, _): LadderCraft(.plainPost)
+        case (.tokens, .reference), (.token, _), (.openRoute, _): LadderCraft(.plainPost)
         // There no token opens anything alone: the app signs as form-md5 has it, but for its login.
-        case (.ladder(let rung), .gateway): FormMD5Craft(rung, logins: .unsigned, destination)
-        case (.tokens, .gateway): FormMD5Craft(.plainPost, logins: .unsigned, destination)
+        case (.ladder(let rung), _): FormMD5Craft(rung, logins: .unsigned, destination)
+        case (.tokens, _): FormMD5Craft(.plainPost, logins: .unsigned, destination)
         case (.formMD5, _): FormMD5Craft(.md5, logins: .signed, destination)
         case (.apiKey(let scheme), _): APIKeyCraft(scheme, destination)
         case (.messageSignaturesWithPassword, _): PasswordCraft(destination)

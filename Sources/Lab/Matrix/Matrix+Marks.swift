@@ -11,6 +11,7 @@ extension Matrix {
     /// All that were selected, whether or not they came to a verdict.
     package var tally: Tally {
         var tally = Tally()
+        tally.rowsNotRun = notRun.count
         for row in rows {
             for attack in attacks { tally.counts[Mark(row.cells[attack.name]), default: 0] += 1 }
         }
@@ -20,6 +21,8 @@ extension Matrix {
     /// How many cells bear which letter.
     package struct Tally: Sendable, Equatable {
         fileprivate var counts: [Mark: Int] = [:]
+        /// Of the selected ones.
+        package fileprivate(set) var rowsNotRun = 0
 
         package subscript(_ mark: Mark) -> Int { counts[mark, default: 0] }
 
@@ -31,6 +34,7 @@ extension Matrix {
             var text = "\(executed) attacks carried out: \(self[.held]) held, \(self[.fell]) fell; "
             text += "\(self[.notApplicable]) do not apply"
             if self[.notStaged] > 0 { text += "; \(self[.notStaged]) could not be staged" }
+            if rowsNotRun > 0 { text += "; \(rowsNotRun) \(rowsNotRun == 1 ? "row was" : "rows were") not run" }
             return text
         }
     }

@@ -13,13 +13,30 @@ package struct Matrix: Sendable {
         }
     }
 
+    /// A row that was asked for and not run, because something is missing on this machine: neither a verdict nor an
+    /// error.
+    package struct RowNotRun: Sendable {
+        package var name: RowName
+        package var summary: String
+        package var reason: String
+
+        package init(name: RowName, summary: String, reason: String) {
+            self.name = name
+            self.summary = summary
+            self.reason = reason
+        }
+    }
+
     /// In the order of the table.
     package var rows: [Row]
     /// In the order of the table.
+    package var notRun: [RowNotRun]
+    /// In the order of the table.
     package var attacks: [any Attack]
 
-    package init(rows: [Row], attacks: [any Attack]) {
+    package init(rows: [Row], attacks: [any Attack], notRun: [RowNotRun] = []) {
         self.rows = rows
+        self.notRun = notRun
         self.attacks = attacks
     }
 }

@@ -103,6 +103,7 @@ private struct Site: Sendable {
         case .apiKey(.authV4): scheme = FieldAuthV4(app: key, protocolName: tls == nil ? "http" : "https")
         case .apiKey(.sigV4): scheme = FieldSigV4(app: key)
         case .tokens, .token: scheme = FieldPasswords(database)
+        case .openRoute: scheme = FieldBehindGateway(database)
         case .messageSignaturesWithPassword, .countersign:
             throw StageFault("\(row.name): no server of the field speaks this")
         }

@@ -2,7 +2,7 @@ import CountersignWire
 
 extension LabReport {
     /// `{"rows":[{"scheme":NAME,"cells":{ATTACK:{"verdict":"H|F|–","how":TEXT,"steps":[…]}}}]}`, with what the run was beside it. A cell that
-    /// could not be staged has the verdict `!`.
+    /// could not be staged has the verdict `!`; a row that was not run stands in `not_run`, with the reason.
     package var json: JSONValue {
         let tally = matrix.tally
         return [
@@ -10,6 +10,7 @@ extension LabReport {
             "seconds": .decimal((seconds * 10).rounded() / 10),
             "tally": .object(Mark.allCases.map { (name: $0.rawValue, value: .integer(Int64(tally[$0]))) }),
             "attacks": .array(matrix.attacks.map { $0.json }), "rows": .array(matrix.rows.map { json(of: $0) }),
+            "not_run": .array(matrix.notRun.map { $0.json }),
         ]
     }
 
@@ -33,6 +34,12 @@ extension LabReport {
         case .failure(let fault): return ["verdict": verdict, "how": .string(fault.description)]
         case nil: return ["verdict": verdict, "how": "was not run"]
         }
+    }
+}
+
+extension Matrix.RowNotRun {
+    fileprivate var json: JSONValue {
+        ["scheme": .string(name.description), "summary": .string(summary), "reason": .string(reason)]
     }
 }
 

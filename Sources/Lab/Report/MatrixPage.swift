@@ -35,6 +35,7 @@ package struct MatrixPage {
         \(legend)
         <h2 id="matrix">The matrix</h2>
         <p class="hint">Each column stands for attacks of one kind, and shows the worst of them. A letter leads to what was done.</p>
+        \(notRun)
         \(byColumn)
         <details class="wide"><summary>Attack by attack</summary>
         \(byAttack)
@@ -54,13 +55,23 @@ package struct MatrixPage {
         let tally = matrix.tally
         let faults: Markup =
             tally[.notStaged] == 0 ? "" : fact(String(tally[.notStaged]), "could not be staged", "error")
+        let missing: Markup =
+            tally.rowsNotRun == 0 ? "" : fact(String(tally.rowsNotRun), "rows not run", "error")
         return """
             <dl class="facts">
             \(fact(String(tally.executed), "attacks carried out", ""))\(fact(String(tally[.held]), "held", "held"))\
-            \(fact(String(tally[.fell]), "fell", "fell"))\(faults)\(fact(String(tally[.notApplicable]), "do not apply", ""))\
+            \(fact(String(tally[.fell]), "fell", "fell"))\(faults)\(missing)\(fact(String(tally[.notApplicable]), "do not apply", ""))\
             \(fact(report.duration, "on \(when)", ""))
             </dl>
             """
+    }
+
+    private var notRun: Markup {
+        guard !matrix.notRun.isEmpty else { return "" }
+        let rows = matrix.notRun.map { row -> Markup in
+            "<li><code>\(row.name.description)</code> was not run: \(row.reason)</li>"
+        }
+        return "<ul>\(rows)</ul>"
     }
 
     private func fact(_ figure: String, _ meaning: String, _ look: String) -> Markup {

@@ -18,11 +18,11 @@ package struct MatrixText {
             parts += matrix.rows.map { list(of: $0) }
         } else if matrix.attacks.count == 1 {
             parts += matrix.attacks.map { list(of: $0) }
-        } else {
+        } else if !matrix.rows.isEmpty {
             parts.append(table)
             parts.append(Mark.allCases.map { "\(paint($0))  \($0.meaning)" }.joined(separator: "\n"))
         }
-        parts += [faults, broken].compactMap(\.self)
+        parts += [notRun, faults, broken].compactMap(\.self)
         parts.append("\(matrix.tally.sentence). \(report.duration)")
         return parts.joined(separator: "\n\n")
     }
@@ -66,7 +66,14 @@ package struct MatrixText {
         return "  \(paint(mark))  \(pad(name, width))  \(mark == .notApplicable ? paint.dim(how) : how)"
     }
 
-    // MARK: What must not be
+    // MARK: What must not be, or was not
+
+    private var notRun: String? {
+        let rows = report.matrix.notRun
+        guard !rows.isEmpty else { return nil }
+        let lines = rows.map { "  \($0.name): \(VisibleText.of($0.reason))" }
+        return ([paint.heading("not run")] + lines).joined(separator: "\n")
+    }
 
     private var faults: String? {
         var lines: [String] = []

@@ -1,6 +1,6 @@
 /// All rows, in the order of the table.
 package enum RowCatalogue {
-    package static let all: [RowProfile] = legacy + ours
+    package static let all: [RowProfile] = legacy + [openRoute] + ours
 
     /// Each legacy scheme twice: as the field serves it, and as our gateway does. Behind the gateway the apps are the same, and so is whom
     /// they trust; what had no TLS has it now.
@@ -37,16 +37,28 @@ package enum RowCatalogue {
         ("tokens-pinned", "login and bearer tokens over TLS, certificate pinned", .tokens, .tls(.pinned)),
     ]
 
+    /// At a server of its own such an app is the row `token`.
+    private static let openRoute = RowProfile(
+        name: "open-route+gateway",
+        summary: "login and bearer tokens of the backend's own, over TLS; on open routes of our gateway",
+        scheme: .openRoute, transport: .tls(.anyAuthorityOfTheDevice), server: .gateway)
+
     private static let ours: [RowProfile] = [
         RowProfile(
             name: "message-signatures-password",
             summary: "signed requests, the password itself inside pinned TLS, bearer tokens",
             scheme: .messageSignaturesWithPassword, transport: .tls(.pinned), server: .gateway),
         RowProfile(
+            name: "message-signatures-decide-no-tls", summary: "as `countersign-decide`, with TLS taken away",
+            scheme: .countersign, transport: .plain, server: .nginxAsking),
+        RowProfile(
             name: "countersign", summary: "message signatures, OPAQUE, a session bound to the device, pinned TLS",
             scheme: .countersign, transport: .tls(.pinned), server: .gateway),
         RowProfile(
             name: "countersign-no-tls", summary: "the same with TLS taken away", scheme: .countersign,
             transport: .plain, server: .gateway),
+        RowProfile(
+            name: "countersign-decide", summary: "as `countersign`; nginx asks our gateway about each request",
+            scheme: .countersign, transport: .tls(.pinned), server: .nginxAsking),
     ]
 }

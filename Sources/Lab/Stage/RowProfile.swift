@@ -12,6 +12,8 @@ package struct RowProfile: Sendable {
         case tokens
         /// The same of an app that signs nothing at our gateway either: scheme `token`.
         case token
+        /// The same of an app whose tokens are its backend's: its routes are of level `open` at our gateway.
+        case openRoute
         /// Countersign's own, the login with the password itself inside TLS.
         case messageSignaturesWithPassword
         /// Countersign whole.
@@ -57,6 +59,8 @@ package struct RowProfile: Sendable {
         case reference
         /// Ours, which serves the scheme.
         case gateway
+        /// nginx, which asks our gateway about each request, and passes on to the bank itself what is let through.
+        case nginxAsking
     }
 
     package let name: RowName
@@ -83,8 +87,8 @@ package struct RowProfile: Sendable {
         case .formMD5, .apiKey, .countersign, .messageSignaturesWithPassword, .ladder(.md5Salt), .ladder(.hmacMD5),
             .ladder(.hmacMD5Time):
             true
-        case .ladder, .tokens: server == .gateway
-        case .token: false
+        case .ladder, .tokens: server != .reference
+        case .token, .openRoute: false
         }
     }
 

@@ -30,21 +30,34 @@ struct StageSet {
                 row: row, appKey: key, bank: bank, folder: folder,
                 tls: isOldTLS ? try ReferenceTLS(authorities.server, folder: folder) : nil)
             server = reference
-            enrol = { name, number, password in
-                try bank.open(name: name, userID: number)
-                try reference.add(name: name, userID: number, password: password)
+            enrol = StageSet.enrolling(reference, bank)
+        case .gateway, .nginxAsking:
+            let backend = try StageSet.backend(row, key, bank, folder)
+            let bankPort: UInt16
+            if let backend {
+                (upstream, bankPort) = (nil, backend.port)
+            } else {
+                let behind = try BankUpstream(bank, row.server == .nginxAsking ? .asked : .gateway)
+                (upstream, bankPort) = (behind, behind.port)
             }
-        case .gateway:
-            let behind = try BankUpstream(bank)
-            upstream = behind
-            let gateway = try GatewayServer(
-                GatewayServer.Plan(
-                    binary: settings.binary, folder: "\(folder)/gateway", authority: authority, bank: behind.port,
-                    authorities: authorities, transport: row.transport, sabotage: settings.sabotage))
+            var plan = GatewayServer.Plan(
+                binary: settings.binary, folder: "\(folder)/gateway", authority: authority, bank: bankPort,
+                authorities: authorities, transport: row.transport, sabotage: settings.sabotage)
+            if row.server == .nginxAsking { AskedServer.prepare(&plan) }
+            let gateway = try GatewayServer(plan)
             release = try await StageSet.setUp(gateway, GatewaySetup(row: row, key: key), &key)
             try await gateway.start()
-            server = gateway
-            enrol = StageSet.enrolling(gateway, GatewaySetup(row: row, key: key), bank)
+            if let backend {
+                server = OpenRouteServer(gateway, before: backend)
+                enrol = StageSet.enrolling(backend, bank)
+            } else {
+                server =
+                    row.server == .nginxAsking
+                    ? try await AskedServer(
+                        gateway, before: bankPort, authorities, row.transport, folder: "\(folder)/nginx",
+                        program: settings.nginx) : gateway
+                enrol = StageSet.enrolling(gateway, GatewaySetup(row: row, key: key), bank)
+            }
         }
         network.lead(to: server.port)
         let thief = "mallory"
@@ -74,7 +87,7 @@ struct StageSet {
     private static func setUp(
         _ gateway: GatewayServer, _ setup: GatewaySetup, _ key: inout AppKey
     ) async throws -> ReleaseKey? {
-        try await gateway.operate(["app", "add", Setting.app, "--require", "signed"], typing: "")
+        try await gateway.operate(["app", "add", Setting.app, "--require", setup.level], typing: "")
         try await gateway.operate(["app", "policy", Setting.app] + setup.policy.flatMap { ["--set", $0] })
         let version = ["--platform", Setting.platform, "--version", Setting.version, "--json"]
         let printed = try await gateway.operate(
@@ -99,6 +112,23 @@ struct StageSet {
             case id = "key_id"
             case secret
             case authorityKey = "authority_key"
+        }
+    }
+
+    /// The one that has users and tokens of its own behind the gateway; nil where it goes by what the gateway says.
+    private static func backend(
+        _ row: RowProfile, _ key: AppKey, _ bank: Bank, _ folder: String
+    ) throws(StageFault) -> ReferenceServer? {
+        guard row.scheme == .openRoute else { return nil }
+        let own = "\(folder)/backend"
+        try Files.makeFolder(own)
+        return try ReferenceServer(row: row, appKey: key, bank: bank, folder: own)
+    }
+
+    private static func enrolling(_ server: ReferenceServer, _ bank: Bank) -> Cast.Enrolling {
+        { name, number, password in
+            try bank.open(name: name, userID: number)
+            try server.add(name: name, userID: number, password: password)
         }
     }
 

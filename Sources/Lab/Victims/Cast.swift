@@ -40,7 +40,7 @@ package struct Cast: Casting {
         case .countersign: return try OwnVictim(name, password, try ours(), by: .opaque, on: device)
         case .messageSignaturesWithPassword:
             return try OwnVictim(name, password, try ours(), by: .passwordIsSent, on: device)
-        case .ladder, .formMD5, .apiKey, .tokens, .token:
+        case .ladder, .formMD5, .apiKey, .tokens, .token, .openRoute:
             return try LegacyVictim(
                 name, typed, try scheme(), login, writing: row.scheme == .apiKey(.authV4) ? .json : .form,
                 remembering: remembered(typed), stating: row.scheme == .token ? Setting.version : nil, on: device)
@@ -67,11 +67,11 @@ package struct Cast: Casting {
     }
 
     /// How the app signs. Behind the gateway an app that signed nothing signs its requests as form-md5 has
-    /// it, but in the row of scheme `token`: elsewhere a token alone opens nothing there.
+    /// it, but in the rows of scheme `token` and of open routes: elsewhere a token alone opens nothing there.
     private func scheme() throws -> LegacyScheme {
         let secret = key.secret.withExposedBytes { $0.text }
         switch (row.scheme, row.server) {
-        case (.ladder, .reference), (.tokens, .reference), (.token, _): return .unsigned
+        case (.ladder, .reference), (.tokens, .reference), (.token, _), (.openRoute, _): return .unsigned
         case (.apiKey(.authV1), _): return try .authV1(key: key.id, secret: secret)
         case (.apiKey(.authV2), _): return try .authV2(clientID: key.id, secret: secret)
         case (.apiKey(.authV4), _): return try .authV4(clientID: key.id, secret: secret)
@@ -87,7 +87,7 @@ package struct Cast: Casting {
     private var login: LegacyLogin? {
         switch row.scheme {
         case .ladder(let rung): LegacyLogin(rung.wire(key.ladder), signing: .none)
-        case .tokens, .token: LegacyLogin(.plainPost, signing: .none)
+        case .tokens, .token, .openRoute: LegacyLogin(.plainPost, signing: .none)
         case .formMD5: LegacyLogin(.md5)
         default: nil
         }

@@ -31,7 +31,7 @@
                 #expect(rows.contains(server.row), "\(server.fault): no row \(server.row)")
                 #expect(attacks.contains(server.attack), "\(server.fault): no attack \(server.attack)")
             }
-            #expect(Set(BrokenServer.all.map(\.fault)).count == BrokenServer.all.count)
+            #expect(Set(BrokenServer.all.map { "\($0.fault) \($0.attack)" }).count == BrokenServer.all.count)
             #expect(BrokenServer.all.count >= 12)
         }
 

@@ -56,7 +56,8 @@ import Testing
         let request = try craft(row).transfer(order, token: token, key: nil)
         let profile = try #require(RowCatalogue.all.first { $0.name.description == row })
         let isUnsigned =
-            profile.scheme == .token || profile.server == .reference && row != "form-md5" && profile.hasPasswords
+            [.token, .openRoute].contains(profile.scheme)
+            || profile.server == .reference && row != "form-md5" && profile.hasPasswords
         #expect((request != nil) == isUnsigned)
     }
 

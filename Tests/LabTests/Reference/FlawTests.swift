@@ -27,6 +27,21 @@ import Testing
         await scene.stop()
     }
 
+    /// Whoever reaches it past the gateway is whoever he says.
+    @Test func theBackendOfOpenRoutesBelievesAFieldBeforeAToken() async throws {
+        let (scene, request) = try await scene("open-route+gateway")
+        #expect(try scene.send(request).text == #"{"moved":10}"#)
+        var stranger = request.paying("thief")
+        stranger.fields.remove("Authorization")
+        #expect(try scene.send(stranger).text.contains("-100"))
+        stranger.fields.lines.append(.init("Countersign-Account", "bob"))
+        #expect(try scene.send(stranger).text == #"{"moved":10}"#)
+        // anna has paid him as much.
+        #expect(try scene.balance("bob") == Bank.opening)
+        #expect(try thiefHas(10, scene))
+        await scene.stop()
+    }
+
     @Test func formMD5SignsNothingBehindANUL() async throws {
         var (scene, request) = try await scene("form-md5")
         request.body += [0] + Array("&to=thief".utf8)

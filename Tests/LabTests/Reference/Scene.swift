@@ -74,7 +74,7 @@ struct Scene {
     private var login: LegacyLogin? {
         switch row.scheme {
         case .ladder(.plainGet): LegacyLogin(.plainGet)
-        case .ladder(.plainPost), .tokens: LegacyLogin(.plainPost)
+        case .ladder(.plainPost), .tokens, .openRoute: LegacyLogin(.plainPost)
         case .ladder(.base64): LegacyLogin(.base64)
         case .ladder(.md5), .formMD5: LegacyLogin(.md5)
         case .ladder(.md5Salt): LegacyLogin(.md5Salt(app.ladder))

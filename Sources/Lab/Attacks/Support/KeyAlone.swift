@@ -52,7 +52,7 @@ struct KeyAlone {
     /// form-md5's parameters but for the token. Nil in rows that sign otherwise.
     private func withoutToken(_ order: Order, _ user: String) -> RawRequest? {
         switch stage.row.scheme {
-        case .countersign, .messageSignaturesWithPassword, .apiKey, .token: return nil
+        case .countersign, .messageSignaturesWithPassword, .apiKey, .token, .openRoute: return nil
         case .formMD5, .ladder, .tokens:
             var request = RawRequest.transfer(form: order, namingThePayer: order.payer)
             request.parameters.pairs.append(.init("userId", user))
@@ -64,7 +64,7 @@ struct KeyAlone {
     /// By the release, with the victim's name wherever a bank may look for it. Nil in rows that sign otherwise.
     private func messageSigned(_ order: Order, bearing token: String?) -> RawRequest? {
         switch stage.row.scheme {
-        case .formMD5, .ladder, .tokens, .token, .apiKey: return nil
+        case .formMD5, .ladder, .tokens, .token, .openRoute, .apiKey: return nil
         case .countersign, .messageSignaturesWithPassword:
             var request = RawRequest.transfer(json: order, namingThePayer: order.payer)
             request.fields["Countersign-Account"] = order.payer

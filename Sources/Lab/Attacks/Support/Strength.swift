@@ -4,7 +4,7 @@ extension RowProfile.Scheme {
     var weakerRungs: [RowProfile.LadderRung] {
         switch self {
         case .ladder(let rung): RowProfile.LadderRung.allCases.prefix { $0 != rung }
-        case .tokens, .token: [.plainGet]
+        case .tokens, .token, .openRoute: [.plainGet]
         case .formMD5: [.plainGet, .plainPost, .base64]
         case .messageSignaturesWithPassword, .countersign: RowProfile.LadderRung.allCases
         case .apiKey: []
@@ -14,7 +14,7 @@ extension RowProfile.Scheme {
     /// Ways of signing that leave more open, from the worst.
     var weakerSignatures: ArraySlice<RowProfile.Scheme> {
         switch self {
-        case .ladder, .tokens, .token: []
+        case .ladder, .tokens, .token, .openRoute: []
         case .formMD5, .apiKey: Self.signatures.prefix { $0 != self }
         case .messageSignaturesWithPassword, .countersign: Self.signatures[...]
         }
@@ -28,6 +28,7 @@ extension RowProfile.Scheme {
         case .apiKey(let scheme): scheme.rawValue
         case .tokens: "tokens"
         case .token: "token"
+        case .openRoute: "open-route"
         case .messageSignaturesWithPassword, .countersign: "message-signatures"
         }
     }
@@ -42,8 +43,8 @@ extension RowProfile {
     var signsRequests: Bool {
         switch scheme {
         case .formMD5, .apiKey, .messageSignaturesWithPassword, .countersign: true
-        case .ladder, .tokens: server == .gateway
-        case .token: false
+        case .ladder, .tokens: server != .reference
+        case .token, .openRoute: false
         }
     }
 }

@@ -17,6 +17,8 @@ package final class GatewayServer: StagedServer {
         package var transport: RowProfile.Transport
         /// Faults that it is to have; builds for release have none.
         package var sabotage: [String]
+        /// More words of `countersign serve`.
+        package var words: [String] = []
     }
 
     private struct Running {
@@ -55,6 +57,11 @@ package final class GatewayServer: StagedServer {
     @discardableResult
     package func operate(_ words: [String], typing input: String) async throws(StageFault) -> [UInt8] {
         try await plan.binary.run(words, typing: input, data: data)
+    }
+
+    /// What proves that a proxy asks that may: it is there once the gateway has started with `--decide`.
+    func decideSecret() throws(StageFault) -> String {
+        String(decoding: try Files.read("\(data)/decide-secret").filter { $0 > 0x20 }, as: UTF8.self)
     }
 
     package func start() async throws(StageFault) {
@@ -187,6 +194,7 @@ package final class GatewayServer: StagedServer {
             // All victims and attackers of the lab call from one address; the limit by account stays what it is.
             "--login-address", "100000/1s", "--login-work", "100000/1s",
         ]
+        words += plan.words
         for fault in plan.sabotage { words += ["--sabotage", fault] }
         return words
     }

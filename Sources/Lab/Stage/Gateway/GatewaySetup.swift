@@ -6,6 +6,9 @@ struct GatewaySetup: Sendable {
     let row: RowProfile
     let key: AppKey
 
+    /// What the backend's routes ask for.
+    var level: String { row.scheme == .openRoute ? "open" : "signed" }
+
     /// The policy of the app, as `KEY=VALUE`.
     var policy: [String] {
         switch row.scheme {
@@ -21,6 +24,7 @@ struct GatewaySetup: Sendable {
                 "schemes=token", "legacy-host=\(Setting.host)", "legacy-login=on", "legacy-session=authority",
                 "legacy-renewal=on", "anonymous=none", "release-in=header:x-app-version",
             ]
+        case .openRoute: return ["legacy-host=\(Setting.host)", "legacy-session=upstream"]
         case .apiKey(let scheme): return ["schemes=\(scheme.rawValue)"]
         case .messageSignaturesWithPassword: return ["password-login=on", "anonymous=none"]
         case .countersign: return ["anonymous=none"]
@@ -34,6 +38,8 @@ struct GatewaySetup: Sendable {
         // Without a secret.
         case .token: ["--scheme", "token", "--key-id", key.id]
         case .apiKey(let scheme): imported(scheme.rawValue)
+        // The app's next version signs, and is released; what stays on the open routes has no release.
+        case .openRoute: []
         case .messageSignaturesWithPassword, .countersign: []
         }
     }
@@ -44,7 +50,7 @@ struct GatewaySetup: Sendable {
         case .ladder(let rung): ["--legacy", rung.rawValue]
         case .tokens, .token: ["--legacy", "plain-post"]
         case .formMD5: ["--legacy", "md5"]
-        case .apiKey: nil
+        case .apiKey, .openRoute: nil
         case .messageSignaturesWithPassword, .countersign: []
         }
     }
