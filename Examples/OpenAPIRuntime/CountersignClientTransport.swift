@@ -21,7 +21,7 @@ struct CountersignClientTransport: ClientTransport {
         let base = baseURL.absoluteString
         let url = (base.hasSuffix("/") ? String(base.dropLast()) : base) + path
         var own = APIRequest(APIMethod(request.method.rawValue), url)
-        own.fields = request.headerFields.map { Countersign.HTTPField($0.name.rawName, $0.value) }
+        own.fields = request.headerFields.map { HeaderField($0.name.rawName, $0.value) }
         if let body { own.body = .bytes(try await [UInt8](Data(collecting: body, upTo: largestBody))) }
         let (data, answer) = try await client.data(for: own)
         var fields = HTTPFields()

@@ -13,6 +13,7 @@ func logIn(_ client: CountersignClient, _ name: String, _ password: String) asyn
         case .refused(let refusal): return refusal.title
         case .unusableName(let why), .unusablePassword(let why): return why
         case _ where error.isOffline: return "You are offline."
+        case _ where error.isUnreachable: return "The server cannot be reached."
         case _ where error.isTimeout: return "The server does not answer."
         default: return error.description
         }

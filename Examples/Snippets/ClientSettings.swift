@@ -136,3 +136,13 @@ let kinds: [DeviceDescription.Kind] = [.phone, .tablet, .watch, .tv, .desktop, .
 /// The ways in which a renewal ends, and a call fails, in an event.
 let lost = CountersignEvent.Refreshed.lost
 let noNetwork: [CountersignEvent.Failure] = [.offline, .connection]
+
+/// One server, whose URL is in the app's settings, and no other.
+func trustInOneServer(baseURL: String, pins: [String], backups: [String]) throws -> Trust {
+    try Trust([.host(ofBaseURL: baseURL, pins: pins, backups: backups)], others: .refused)
+}
+
+/// The same by the machine's own authorities.
+func trustWithoutPins(baseURL: String) throws -> Trust {
+    Trust([try .host(ofBaseURL: baseURL, .system)], others: .refused)
+}

@@ -1,7 +1,7 @@
 // Secrets that come out only for who is there.
 import CountersignVault
 
-/// Linux: a finger, else the password of the account. On Apple's platforms it is `Presence.platform`, and asks by itself.
+/// Linux: a finger, else the password of the account. On Apple's platforms it is `UserPresence.platform`, and asks by itself.
 func presence(askPassword: @escaping @Sendable (String) async -> String?) -> UserPresence {
     .platform(service: "login") { reason in await askPassword(reason) }
 }

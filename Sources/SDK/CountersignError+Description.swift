@@ -1,3 +1,5 @@
+import CountersignVault
+
 extension CountersignError: CustomStringConvertible {
     /// One line, for a log or a developer; for people an app finds its own words. Some of it is the server's or the backend's.
     public var description: String {
@@ -15,8 +17,8 @@ extension CountersignError: CustomStringConvertible {
             `countersign release add` printed
             """
         case .updateRequired(let url): "the server wants the app's next version" + (url.map { " (\($0))" } ?? "")
-        case .presenceNeeded: "it needs the person's presence"
-        case .notPresent(let step): "nobody has shown that he is there (\(step))"
+        case .presenceNeeded: "the session is locked: it needs a person (`unlock` or `withPresence`); nothing was sent"
+        case .notPresent(let step): "no person confirmed to be present; next: \(step.advice)"
         case .transport(let error): error.description
         case .cancelled: "it was cancelled"
         case .bodyUsedUp: "the request's body was sent before, and can be sent once only"
@@ -68,6 +70,17 @@ extension SessionEnd: CustomStringConvertible {
         case .restored: "the server was restored from a backup"
         case .deviceKeyLost: "this device's hardware has lost the session's keys"
         case .other(let word): word
+        }
+    }
+}
+
+extension PresenceStep {
+    /// What the app does next.
+    fileprivate var advice: String {
+        switch self {
+        case .retry: "let the person try again"
+        case .loginPage: "show the login page"
+        case .passcodeOrPassword: "ask for the device's passcode or the account's password"
         }
     }
 }

@@ -89,10 +89,19 @@ public enum CountersignError: Error, Sendable {
 }
 
 extension CountersignError {
-    /// The machine has no way out. What was asked for is worth another try once it has.
+    /// The machine has no way out. What was asked for is worth another try once it has. ``isUnreachable`` covers
+    /// this, and a server that cannot be reached for another reason.
     public var isOffline: Bool {
         guard case .transport(let error) = self, case .offline = error.cause else { return false }
         return true
+    }
+
+    /// No byte of the request was sent, and another attempt may succeed: the machine is offline, the name is not
+    /// found, or no connection was made (refused, not in time, without TLS, cut by new pins). False for a server
+    /// that is not trusted, and wherever the request may have been received.
+    public var isUnreachable: Bool {
+        guard case .transport(let error) = self, error.fate == .notSent else { return false }
+        return error.isPassing
     }
 
     /// It took too long.

@@ -235,7 +235,7 @@ WRONG_SETTINGS = [
     ({"secret": "short"}, "secret: expected 32 bytes"),
     ({"authority_key": "AAAA"}, "authority key: expected"),
     ({"url": "http://127.0.0.1:1"}, "expected https://"),
-    ({"url": "localhost"}, "`url` is `localhost`"),
+    ({"url": "localhost"}, "`localhost`: expected https://HOST"),
 ]
 
 

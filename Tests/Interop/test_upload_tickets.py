@@ -431,6 +431,29 @@ def test_explain_says_that_only_the_server_can_judge_a_ticket():
     assert "AAAA" not in done.out
 
 
+@pytest.mark.parametrize("is_right", [True, False], ids=["the pinned key", "another key"])
+def test_curl_sends_the_ticket_to_the_pinned_key_alone(tmp_path, is_right):
+    """Where the profile has a pin and no file of authorities, as for a certificate that signs itself."""
+    with Backend() as backend, Gateway(tmp_path / "server", "--upstream", backend.url) as gateway:
+        gateway.add_app("demo", registration="open", upload_tickets="4")
+        alice = Person(gateway, tmp_path / "alice").signs_up()
+        right = next(line.split()[1] for line in gateway.started if line.startswith("spki_pin "))
+        done = run("profile", "add", alice.profile, "--url", gateway.url, "--key-id", alice.release["key_id"],
+                   "--secret-stdin", "--authority-key", alice.release["authority_key"], "--pin", right,
+                   stdin=alice.release["secret"])
+        assert done.returncode == 0, done.err
+        alice.logs_in()
+        picture = tmp_path / "picture.jpg"
+        picture.write_bytes(b"small")
+        command = alice.run("upload-ticket", "--file", picture, "/pictures/1").out
+        pin = right.removeprefix("sha256/")
+        assert f"sha256//{pin}" in command
+        if not is_right:
+            command = command.replace(pin, base64.b64encode(bytes(32)).decode())
+        sent = subprocess.run(["sh", "-c", command], capture_output=True, timeout=60, check=False)
+        assert (sent.returncode == 0, len(backend.seen)) == ((True, 1) if is_right else (False, 0)), sent
+
+
 def test_the_command_line_gets_one_and_curl_uploads_by_it(tmp_path):
     """Over the SDK, with a session of a device whose token has run out by then."""
     with Backend() as backend, Gateway(tmp_path / "server", "--upstream", backend.url) as gateway:

@@ -1,3 +1,4 @@
+import CountersignTrust
 import Testing
 
 @testable import Countersign
@@ -40,6 +41,33 @@ import Testing
     ])
     func isNoBase(_ base: String) {
         #expect(throws: CountersignError.self) { try BaseURL(base, .required) }
+    }
+
+    @Test(arguments: [
+        ("https://API.example.com", "api.example.com"), ("https://api.example.com:8443/v2", "api.example.com"),
+        ("https://192.0.2.7:8443", "192.0.2.7"), ("https://[2001:DB8::1]:8443/v2", "2001:db8::1"),
+    ])
+    func aRuleIsForTheHostOfTheBaseURLAlone(_ url: String, _ host: String) throws {
+        let rule = try Trust.Rule.host(ofBaseURL: url, .system, mode: .reportOnly)
+        #expect(rule.pattern.description == host && rule.mode == .reportOnly)
+        #expect(rule.pattern.matches(try BaseURL(url, .required).origin.host))
+        #expect(!rule.pattern.matches(try Trust.Host("other.example.com")))
+    }
+
+    @Test(arguments: ["api.example.com", "http://api.example.com", "https://*.example.com", "https://a@b.example.com"])
+    func noRuleIsForABaseURLThatIsNone(_ url: String) {
+        #expect(throws: CountersignError.self) { try Trust.Rule.host(ofBaseURL: url, .system) }
+    }
+
+    @Test func aRuleForABaseURLHasItsPins() throws {
+        let pins = ["sha256/MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="]
+        let backups = ["sha256/ZmVkY2JhOTg3NjU0MzIxMGZlZGNiYTk4NzY1NDMyMTA="]
+        let trust = Trust(
+            [try .host(ofBaseURL: "https://api.example.com:8443/v2", pins: pins, backups: backups)], others: .refused)
+        #expect(trust.isPinned(try Trust.Host("api.example.com")))
+        #expect(throws: TrustProblem.self) {
+            try Trust.Rule.host(ofBaseURL: "https://api.example.com", pins: pins, backups: [])
+        }
     }
 
     @Test func theClearIsNamed() throws {

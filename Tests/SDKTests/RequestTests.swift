@@ -1,3 +1,5 @@
+import CountersignTransport
+import CountersignTrust
 import CountersignWire
 import Testing
 
@@ -92,6 +94,26 @@ import Testing
             return error.isTimeout && !error.isOffline
         }
         #expect(await world.backend.reactions == 2)
+    }
+
+    @Test func aServerIsUnreachableOnlyWhereNothingWasSentAndAnotherAttemptMaySucceed() throws {
+        let verdict = Trust.Verdict(
+            try Trust.Host("api.example.com"), .refused, [.pinNotMet], served: [], expected: [])
+        let rows: [(TransportError, Bool)] = [
+            (TransportError(.offline, .notSent), true),
+            (TransportError(.hostNotFound, .notSent), true),
+            (TransportError(.connectionRefused, .notSent), true),
+            (TransportError(.timedOut(.connecting), .notSent), true),
+            (TransportError(.connectionLost("reset"), .notSent), true),
+            (TransportError(.timedOut(.idle), .outcomeUnknown), false),
+            (TransportError(.connectionLost("reset"), .brokenOff), false),
+            (TransportError(.untrusted(verdict), .notSent), false),
+            (TransportError(.body("the stream threw"), .notSent), false),
+        ]
+        for (error, expected) in rows {
+            #expect(CountersignError.transport(error).isUnreachable == expected, "\(error)")
+        }
+        #expect(!CountersignError.notSignedIn.isUnreachable)
     }
 
     @Test func valuesGoOutAndComeIn() async throws {

@@ -57,6 +57,11 @@ def run(options: argparse.Namespace) -> None:
 def main() -> int:
     try:
         run(parser().parse_args())
+    except EOFError:
+        print("countersign_client: no password; --password-stdin reads one from standard input", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
     except (ClientError, OSError, ValueError) as error:
         print(f"countersign_client: {error}", file=sys.stderr)
         return 1

@@ -8,7 +8,7 @@ extension Command {
         summary: "drive a port of the client through every exchange, and say what it does wrong",
         positionals: [Positional(name: "COMMAND", presence: .remaining)],
         options: [
-            .list("case", "NAME", "carry out this case"),
+            .list("case", "NAME", "carry out this case, or several, with commas"),
             .flag("keep-going", "carry out the rest after a case that failed"),
             .flag("list", "say which cases there are and what each wants, and carry out none"), .json,
         ],

@@ -16,7 +16,11 @@ extension Command {
         notes: """
             Prints the curl command that sends the file. Whoever has the ticket can send this file there once,
             before it runs out and while the session lives; nothing else can be done with it. The app's policy
-            must allow tickets (`countersign app policy APP --set upload-tickets=16`).
+            must allow tickets (`countersign app policy APP --set upload-tickets=16`); else it is `forbidden`.
+
+            With --ca in the profile, curl verifies the server by that file. With --pin alone, it accepts a server
+            whose own certificate has a pinned key, and no other: `--insecure` then leaves out the check of the
+            chain and the name, which a certificate that signs itself would fail.
             """
     ) { (run) throws(Fault) in
         guard let file = run.arguments.value("file") else { throw Fault(.usage, "--file F: missing") }
@@ -33,7 +37,7 @@ extension Command {
         let ticket = try desk.perform { (client) throws(CountersignError) in
             try await client.uploadTicket(for: asked, expiresIn: .seconds(seconds))
         }
-        try run.print(ticket.json) { ticket.curl(sending: file, trusting: desk.profile.certificates) }
+        try run.print(ticket.json) { ticket.curl(sending: file, to: desk.profile) }
         return .success
     }
 }
@@ -47,13 +51,21 @@ extension UploadTicket {
     }
 
     /// `-T` would add the file's name to a path that ends in `/`.
-    fileprivate func curl(sending file: String, trusting authority: String?) -> String {
+    fileprivate func curl(sending file: String, to server: Profile) -> String {
         let isFolder = url.prefix { $0 != "?" }.hasSuffix("/")
         var words = ["curl", "--fail-with-body", "--path-as-is", "--globoff", "-X", method.description]
-        if let authority { words += ["--cacert", authority] }
+        words += UploadTicket.trust(in: server)
         words += isFolder ? ["--data-binary", "@\(file)"] : ["-T", file]
         for field in fields { words += ["-H", "\(field.name): \(field.text)"] }
         return (words + [url]).map(UploadTicket.quoted).joined(separator: " ")
+    }
+
+    /// curl compares pins with `--insecure`, too, and with the key of the server's own certificate alone.
+    private static func trust(in server: Profile) -> [String] {
+        if let authorities = server.certificates { return ["--cacert", authorities] }
+        guard !server.pins.isEmpty else { return [] }
+        let keys = server.pins.map { "sha256//\($0.description.dropFirst("sha256/".count))" }
+        return ["--insecure", "--pinnedpubkey", keys.joined(separator: ";")]
     }
 
     /// As a POSIX shell reads it as one word.

@@ -75,7 +75,7 @@ extension APIRequest.Body {
 
 extension TransportError {
     /// Whether another attempt may succeed with nothing changed here.
-    fileprivate var isPassing: Bool {
+    var isPassing: Bool {
         switch cause {
         case .offline, .hostNotFound, .connectionRefused, .timedOut, .connectionLost, .tls, .trustReplaced: true
         case .untrusted, .malformedAnswer, .answerTooLarge, .cancelled, .body, .bodyUsedUp, .malformedRequest, .machine:

@@ -98,3 +98,23 @@ struct BaseURL: Sendable {
     /// Without the query, which may hold what no message should.
     private static func bare(_ text: String) -> Substring { text.prefix { $0 != "?" && $0 != "#" }.prefix(256) }
 }
+
+extension Trust.Rule {
+    /// The rule for the host of a client's base URL: `.host(ofBaseURL: url, pins: ["sha256/…"], backups: ["sha256/…"])`.
+    ///
+    /// The URL is read as ``CountersignClient`` reads it, so the rule is for the host that the client calls. Throws
+    /// ``CountersignError/misuse(_:)`` for a URL that is not `https://HOST…`, and `TrustProblem` for pins that are none.
+    public static func host(
+        ofBaseURL baseURL: String, pins: [String], backups: [String], mode: Mode = .enforce
+    ) throws -> Trust.Rule {
+        try .host(ofBaseURL: baseURL, .pins(pins, backups: backups), mode: mode)
+    }
+
+    /// The same with any policy: `.host(ofBaseURL: url, .system)`.
+    public static func host(
+        ofBaseURL baseURL: String, _ policy: Trust.Policy, mode: Mode = .enforce
+    ) throws -> Trust.Rule {
+        let base = try BaseURL(baseURL, .required)
+        return Trust.Rule(try Trust.HostPattern(base.origin.host.description), policy, mode: mode)
+    }
+}

@@ -47,10 +47,6 @@ extension NotesSettings {
     func makeClient(
         vault: VaultPlace, device: DeviceDescription, presence: UserPresence?
     ) throws -> CountersignClient {
-        guard let host = URL(string: url)?.host else {
-            throw SettingsError(
-                file: "Notes.json", problem: "`url` is `\(url)`; expected https://HOST or https://HOST:PORT")
-        }
         var options = CountersignOptions()
         options.device = device
         options.userAgent = "notes/1.0"
@@ -59,7 +55,7 @@ extension NotesSettings {
             release: ReleaseKey(id: keyID, secret: secret, authorityKey: authorityKey, app: app),
             baseURL: url,
             vault: vault,
-            trust: Trust([.host(host, pins: pins, backups: backupPins)], others: .refused),
+            trust: Trust([.host(ofBaseURL: url, pins: pins, backups: backupPins)], others: .refused),
             options: options)
     }
 
