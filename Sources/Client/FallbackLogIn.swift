@@ -15,11 +15,18 @@ package struct FallbackLogIn: Sendable {
     private let installation: Installation
     private let surroundings: Surroundings
     private let known: OpaqueAccounts
+    private let isPinned: @Sendable () -> Bool
 
-    package init(_ installation: Installation, _ surroundings: Surroundings, _ known: OpaqueAccounts) {
+    /// `isPinned` tells whether the certificate is pinned now: a manifest may replace the pins while the
+    /// login is under way.
+    package init(
+        _ installation: Installation, _ surroundings: Surroundings, _ known: OpaqueAccounts,
+        isPinned: @escaping @Sendable () -> Bool
+    ) {
         self.installation = installation
         self.surroundings = surroundings
         self.known = known
+        self.isPinned = isPinned
     }
 
     /// Throws ``ClientProblem/certificateNotPinned`` before anything is sent where no certificate is pinned,
@@ -39,6 +46,7 @@ package struct FallbackLogIn: Sendable {
         } catch {
             guard case .wrongCredentials = error, try !isKnown(account) else { throw error }
         }
+        guard isPinned() else { throw .certificateNotPinned }
         let session = try await PasswordGrant(installation, surroundings).ask(
             account, sent, on: kind, named: name)
         await end(session)

@@ -35,9 +35,9 @@ package struct UploadTickets: Sendable {
         package let expires: Int64
     }
 
-    /// Asks for a ticket that lives for `seconds`.
+    /// Asks for a ticket that lives for `seconds`, in the name of `owner`.
     nonisolated(nonsending) package func issue(
-        for upload: Upload, lifetime seconds: Int64
+        for upload: Upload, as owner: SignedCalls.Owner, lifetime seconds: Int64
     ) async throws(ClientProblem) -> Issued {
         var members: [(name: String, value: JSONValue)] = [
             ("method", .string(upload.method)), ("target", .string(upload.target)),
@@ -45,7 +45,7 @@ package struct UploadTickets: Sendable {
             ("length", .integer(Int64(upload.length))), ("expires_in", .integer(seconds)),
         ]
         if let type = upload.contentType { members.append(("content_type", .string(type))) }
-        let answer = try await routes.ask("POST", "/uploads", .object(members))
+        let answer = try await routes.ask("POST", "/uploads", .object(members), as: owner)
         let ticket = try answer.text("ticket")
         let isPlain = ticket.utf8.allSatisfy {
             ASCII.isLetter($0) || ASCII.isDigit($0) || $0 == 0x5F || $0 == 0x2D

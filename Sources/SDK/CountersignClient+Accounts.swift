@@ -54,13 +54,13 @@ extension CountersignClient {
         case .opaque:
             let secret = Secret(copying: Array(password.utf8).span)
             let password = try Typed.password(password)
-            let fallback = core.passwordFallback
+            let (fallback, trust) = (core.passwordFallback, core.trust)
             signedIn = try await core.step(signer) { (installation, way) async throws(ClientProblem) in
                 guard let known = fallback else {
                     return try await LogIn(installation, way)(
                         account, password, on: device.kind, named: device.name, keepingSigningKey: place)
                 }
-                return try await FallbackLogIn(installation, way, known)(
+                return try await FallbackLogIn(installation, way, known, isPinned: { trust.isPinned })(
                     account, password, sent: secret, on: device.kind, named: device.name, keepingSigningKey: place)
             }
         case .passwordIsSent:

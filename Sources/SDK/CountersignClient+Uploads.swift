@@ -18,6 +18,9 @@ extension CountersignClient {
         for request: APIRequest, expiresIn time: Duration = .seconds(3_600)
     ) async throws(CountersignError) -> UploadTicket {
         try await core.passGate()
+        // Reading a long body takes its time, in which somebody else may sign in.
+        let owner = CallOwner()
+        try await core.settle(owner, for: request.caller)
         guard request.caller == .account else {
             throw .misuse("upload ticket: a session asks for it, and not the app alone")
         }
@@ -39,7 +42,8 @@ extension CountersignClient {
             contentType: request.value(of: "content-type"),
             length: body.length, sha256: body.sha256)
         let issued = try await core.step(signer) { (installation, way) async throws(ClientProblem) in
-            try await UploadTickets(installation, way).issue(for: upload, lifetime: time.components.seconds)
+            try await UploadTickets(installation, way).issue(
+                for: upload, as: owner.signing, lifetime: time.components.seconds)
         }
         return UploadTicket(
             method: request.method, url: core.base.origin.description + target,

@@ -332,3 +332,21 @@ def test_the_state_is_its_owners_alone_and_the_command_line_works(tmp_path: path
     assert json.loads(client("refresh").stdout)["epoch"] == 1
     assert json.loads(client("call", "-X", "POST", "-d", "{}", "--once", "/hello").stdout)["method"] == "POST"
     assert json.loads(client("log-out").stdout)["state"] == "signed-out"
+
+
+def test_the_state_is_written_over_no_file_or_link_that_is_there(tmp_path: pathlib.Path):
+    state, new, other = tmp_path / "state.json", tmp_path / "state.new", tmp_path / "other"
+    save = ("import pathlib, sys; from countersign_client.state import State; "
+            "State(pathlib.Path(sys.argv[1])).save(secret='x')")
+
+    def write() -> None:
+        subprocess.run([sys.executable, "-B", "-c", save, str(state)], check=True, timeout=60, cwd=PORT)
+
+    new.write_text("left behind")
+    new.chmod(0o666)
+    write()
+    assert state.stat().st_mode & 0o777 == 0o600
+    new.symlink_to(other)
+    write()
+    assert not other.exists() and not state.is_symlink()
+    assert json.loads(state.read_text()) == {"secret": "x"}

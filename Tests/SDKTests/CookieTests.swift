@@ -1,3 +1,6 @@
+import CountersignClient
+import CountersignTransport
+import CountersignTrust
 import CountersignWire
 import Testing
 
@@ -51,15 +54,16 @@ import Testing
         let fields = [
             "deep=1; Path=/shop/cart", "wide=2; Path=/", "tls=3; Path=/; Secure", "brief=4; Path=/; Max-Age=10",
         ]
-        store.take(fields.map { HeaderField("Set-Cookie", $0) }, CookieTests.setting)
+        store.take(fields.map { HeaderField("Set-Cookie", $0) }, CookieTests.setting, unlessRemovedSince: 0)
         let time = CookieTests.setting.time
         #expect(store.field(path: "/shop/cart/7", isEncrypted: true, at: time) == "deep=1; wide=2; tls=3; brief=4")
         #expect(store.field(path: "/shop/cartoon", isEncrypted: false, at: time) == "wide=2; brief=4")
         #expect(store.field(path: "/x", isEncrypted: true, at: time + 10) == "wide=2; tls=3")
-        store.take([HeaderField("set-cookie", "wide=; Path=/; Max-Age=0")], CookieTests.setting)
+        store.take([HeaderField("set-cookie", "wide=; Path=/; Max-Age=0")], CookieTests.setting, unlessRemovedSince: 0)
         #expect(store.field(path: "/x", isEncrypted: false, at: time + 10) == nil)
         // However many are set, a bounded number is kept.
-        store.take((0..<500).map { HeaderField("Set-Cookie", "n\($0)=1; Path=/") }, CookieTests.setting)
+        let many = (0..<500).map { HeaderField("Set-Cookie", "n\($0)=1; Path=/") }
+        store.take(many, CookieTests.setting, unlessRemovedSince: 0)
         let names = store.cookies.map(\.name)
         #expect(names.count == 50 && names.last == "n499")
         #expect("\(store.cookies)".contains("=1") == false)
@@ -90,6 +94,50 @@ import Testing
         #expect(covered.contains("\"cookie\""))
         try await client.logOut()
         #expect(client.cookies.cookies.isEmpty)
+    }
+
+    /// Gives out the answer of `/slow` once something has happened.
+    private struct Slow: Carrier {
+        let carrier: any Carrier
+        let meanwhile: @Sendable () async throws -> Void
+
+        func send(
+            _ request: OutgoingRequest, progress: @escaping @Sendable (TransferProgress) -> Void
+        ) async throws(TransportError) -> IncomingResponse {
+            let answer = try await carrier.send(request, progress: progress)
+            if String(decoding: request.target, as: UTF8.self) == "/slow" {
+                do {
+                    try await meanwhile()
+                } catch {
+                    throw TransportError(.machine("\(error)"), .brokenOff)
+                }
+            }
+            return answer
+        }
+
+        func replaceTrust(by trust: Trust) {}
+    }
+
+    @Test func anAnswerToTheFormerAccountSetsNone() async throws {
+        let later = Guarded<CountersignClient?>(nil)
+        let world = try await World {
+            $0.cookies = .keptUntilSignOut
+            guard case .custom(let carrier) = $0.carriage else { return }
+            $0.carriage = .custom(
+                Slow(carrier: carrier) {
+                    let client = try #require(later.with { $0 })
+                    try await client.logOut()
+                    try await client.logIn("bob", "correct horse")
+                })
+        }
+        let client = try await world.signedIn()
+        try await client.signUp("bob", "correct horse")
+        later.with { $0 = client }
+        await world.backend.plan(.answer(200, [HeaderField("Set-Cookie", "sid=alices; Path=/")]), at: "/slow")
+        #expect(try await client.data(for: APIRequest("/slow")).1.status == 200)
+        #expect(try await client.kept().login?.account.description == "bob" && client.cookies.cookies.isEmpty)
+        _ = try await client.data(for: APIRequest("/next"))
+        #expect(await world.backend.copies(of: "/next").allSatisfy { !$0.fields.contains { $0.name == "Cookie" } })
     }
 
     @Test func byDefaultThereAreNone() async throws {

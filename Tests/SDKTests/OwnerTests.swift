@@ -83,6 +83,16 @@ import Testing
         #expect(client.state.account == "bob")
     }
 
+    @Test func whileTheBodyOfAnUploadTicketIsHashed() async throws {
+        let world = try await World()
+        let client = try await world.signedIn()
+        try await client.signUp("bob", "correct horse")
+        let request = APIRequest(.put, "/films/7", body: OwnerTests.slowBody(client))
+        await #expect(performing: { try await client.uploadTicket(for: request) }, throws: OwnerTests.isOfAnother)
+        #expect(client.state.account == "bob")
+        #expect(await world.authority.uploadsAsked.isEmpty)
+    }
+
     @Test func whileAPollRests() async throws {
         let world = try await World()
         let client = try await world.signedIn()

@@ -1,5 +1,6 @@
 import CountersignClient
 import CountersignSeal
+import CountersignTestKit
 import CountersignTransport
 import CountersignTrust
 import CountersignWire
@@ -130,6 +131,20 @@ import Testing
                 == Self.targets("login/start"))
     }
 
+    @Test("a session of a version that noted nobody is noted before the server can end it")
+    func earlierSessionsAreNoted() async throws {
+        try await client(on: 1).signUp("oskar", Self.password)
+        let name = try AccountName(normalizing: "oskar")
+        let earlier = try client { $0.passwordLogin = .never }
+        try earlier.core.keeper.makeUpSession(of: name, app: "demo", expires: world.options.clock.wall() + 60)
+        let process = try client()
+        try await process.forgetSession()
+        #expect(try await process.kept().login == nil)
+        #expect(
+            try await logIn(process, "oskar", "a wrong one").seen.map(\.target)
+                == Self.targets("login/start"))
+    }
+
     @Test("not at all unless the app says so")
     func offByDefault() async throws {
         #expect(CountersignOptions().passwordLogin == .never)
@@ -150,6 +165,53 @@ import Testing
                     options: options)
             }
         }
+    }
+
+    /// Does something before the answer to `login/start` is given out.
+    private struct Meanwhile: Carrier {
+        let carrier: any Carrier
+        let step: @Sendable () throws -> Void
+
+        func send(
+            _ request: OutgoingRequest, progress: @escaping @Sendable (TransferProgress) -> Void
+        ) async throws(TransportError) -> IncomingResponse {
+            let answer = try await carrier.send(request, progress: progress)
+            guard String(decoding: request.target, as: UTF8.self).hasSuffix("/login/start") else { return answer }
+            do {
+                try step()
+            } catch {
+                throw TransportError(.machine("\(error)"), .brokenOff)
+            }
+            return answer
+        }
+
+        func replaceTrust(by trust: Trust) {}
+    }
+
+    @Test("pins that are replaced during the login, by none for this server, hold the password back")
+    func pinsReplacedMeanwhile() async throws {
+        let key = try PrivateKey(random: .ed25519)
+        let now = world.options.clock.wall()
+        let text = """
+            {"app":"shop","version":2,"not_before":\(now - 1),"not_after":\(now + 60),
+             "hosts":[{"pattern":"elsewhere.example.com","pins":["\(Self.pin)"],"backups":["\(Self.backup)"]}]}
+            """
+        let manifest = try #require(SignedManifest.text(of: Array(text.utf8), signedBy: key))
+        let later = Guarded<CountersignClient?>(nil)
+        let client = try client {
+            $0.pinUpdates = .signed(
+                PinUpdates.Signers(
+                    app: "shop", keys: [Array(key.publicKey.der.suffix(32))], version: 1,
+                    store: ManifestFile("\(folders[0].path)/pins")))
+            guard case .custom(let carrier) = $0.carriage else { return }
+            $0.carriage = .custom(
+                Meanwhile(carrier: carrier) { _ = try later.with { $0 }?.updatePins(manifest) })
+        }
+        later.with { $0 = client }
+        await #expect(throws: CountersignError.self) { try await client.logIn("laura", Self.password) }
+        #expect(!client.core.trust.isPinned)
+        #expect(await world.authority.isOnLadder("laura"))
+        #expect(await world.backend.copies(of: "/login/password").isEmpty)
     }
 
     @Test("an unreadable vault sends no password")

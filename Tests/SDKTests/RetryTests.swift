@@ -53,6 +53,22 @@ import Testing
         #expect(await world.backend.copies(of: "/items").count == 1)
     }
 
+    @Test func aKeyedRequestOfTheAppIsNotSentAgainOnceItMayHaveArrived() async throws {
+        let (world, client) = try await world()
+        var request = APIRequest(.post, "/orders", body: .bytes([1]))
+        request.caller = .app
+        // Another network, and so another address, which a key without a session is remembered with.
+        let isLost = TransportError(.connectionLost("test"), .outcomeUnknown)
+        await world.backend.plan(.fail(isLost), at: "/orders")
+        await #expect(throws: CountersignError.self) { try await client.data(for: request) }
+        #expect(await world.backend.copies(of: "/orders").count == 1)
+        request = APIRequest(.post, "/items", body: .bytes([1]))
+        request.caller = .app
+        await world.backend.plan(.fail(RetryTests.offline), at: "/items")
+        _ = try? await client.data(for: request)
+        #expect(await world.backend.copies(of: "/items").count == 2)
+    }
+
     @Test func whatCannotBeMendedIsNotTried() async throws {
         let (world, client) = try await world()
         await world.backend.plan(.fail(TransportError(.malformedAnswer("test"), .brokenOff)), at: "/orders")

@@ -33,7 +33,9 @@ class State:
         """A value of None removes the member."""
         self.values = {key: value for key, value in {**self.values, **changes}.items() if value is not None}
         new = self.path.with_suffix(".new")
-        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        # A file or a link that is there has a mode and a target of its own.
+        new.unlink(missing_ok=True)
+        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w") as file:
             json.dump(self.values, file)
             file.flush()

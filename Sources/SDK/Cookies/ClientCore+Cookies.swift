@@ -9,10 +9,10 @@ extension ClientCore {
         return cookies.field(path: setting.path, isEncrypted: setting.isEncrypted, at: setting.time)
     }
 
-    /// Keeps what the answer to a request for `target` sets.
-    func takeCookies(_ fields: [HeaderField], _ target: [UInt8]) {
+    /// Keeps what the answer to a request for `target` sets, which was made at `removals` of the store.
+    func takeCookies(_ fields: [HeaderField], _ target: [UInt8], unlessRemovedSince removals: Int) {
         guard options.cookies == .keptUntilSignOut else { return }
-        cookies.take(fields, setting(of: target))
+        cookies.take(fields, setting(of: target), unlessRemovedSince: removals)
     }
 
     private func setting(of target: [UInt8]) -> Cookie.Setting {

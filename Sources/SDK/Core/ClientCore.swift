@@ -72,7 +72,7 @@ final class ClientCore: Sendable {
     /// Reads what the vault has now: another process may have written. Where nothing is to outlive a process, what an earlier one
     /// has kept is removed.
     func look() async throws(CountersignError) {
-        let (keeper, vault, item) = (keeper, vault, item)
+        let (keeper, vault, item, opaqueAccounts) = (keeper, vault, item, surroundings.opaqueAccounts)
         try await blocking { () throws(CountersignError) in
             do throws(VaultProblem) {
                 try vault.forgetKept([keeper.deviceKeys.item, item])
@@ -80,7 +80,12 @@ final class ClientCore: Sendable {
                 throw CountersignError(error)
             }
             do throws(ClientProblem) {
-                try keeper.look()
+                let state = try keeper.look()
+                // A version that noted nobody may have begun it. Noted before anything is sent: a server can
+                // end the session, and nothing would tell then how it began.
+                if let login = state.login, case .device = login.session {
+                    try? opaqueAccounts?.insert(login.account)
+                }
             } catch {
                 throw CountersignError(error)
             }

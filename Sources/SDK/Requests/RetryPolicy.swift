@@ -3,7 +3,8 @@
 /// A request is sent again only where that does no harm: its method is safe (`GET`, `HEAD`, `OPTIONS`), or its idempotency key tells
 /// the server that it is a copy. Sent again is one that got no answer, and one that the authority refused for now; a safe one
 /// also where the backend's status is 429, 502, 503 or 504. A keyed request that the backend has answered is not: the server would
-/// repeat that answer. Never sent again are a body that can be read once only, and requests to a server that is not trusted.
+/// repeat that answer; nor is one of the app alone that may have arrived: without a session the server knows its key from the same
+/// address only. Never sent again are a body that can be read once only, and requests to a server that is not trusted.
 public struct RetryPolicy: Sendable, Hashable {
     /// How often a request is sent at most, the first time included: 1 to 10.
     public var attempts: Int

@@ -45,6 +45,9 @@ extension ClientCore {
         guard !Task.isCancelled else { return nil }
         switch error {
         case .transport(let error) where error.isPassing:
+            // Without a session a key counts from one address, which another network changes.
+            let isTold = request.caller == .account || !request.method.isUnsafe
+            guard isTold || error.fate == .notSent else { return nil }
             return retryDelay(request, manner, attempt: attempt, askedFor: nil)
         // What says no word of a time will say the same again.
         case .refused(let refusal) where refusal.retryAfter != nil && [429, 503].contains(refusal.status):

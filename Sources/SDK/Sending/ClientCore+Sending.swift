@@ -67,6 +67,7 @@ extension ClientCore {
         try await settle(manner.owner, for: request.caller)
         let request = named(request)
         let body = try await PreparedBody(request.body)
+        let removals = cookies.removals
         let draft = try draft(request, body)
         let transport = CallTransport(self, call, trace, body.body, manner.reading, manner.progress)
         var way = surroundings
@@ -84,7 +85,7 @@ extension ClientCore {
             throw note(CountersignError(error))
         }
         noteClock()
-        return try answer(answered, draft.target, transport, manner.refusals)
+        return try answer(answered, draft.target, transport, manner.refusals, cookiesAt: removals)
     }
 
     /// The request as the state machine takes it, to be signed.
@@ -103,7 +104,8 @@ extension ClientCore {
 
     /// What the authority refuses is thrown; what a backend says is an answer, whatever its status.
     private func answer(
-        _ answered: SignedCalls.Answered, _ target: [UInt8], _ transport: CallTransport, _ refusals: Manner.Refusals
+        _ answered: SignedCalls.Answered, _ target: [UInt8], _ transport: CallTransport,
+        _ refusals: Manner.Refusals, cookiesAt removals: Int
     ) throws(CountersignError) -> APIAnswer {
         if let notice = answered.notice, notice.isGenuine {
             let error = note(CountersignError(notice))
@@ -117,7 +119,7 @@ extension ClientCore {
         let message = answered.response.message
         var (fields, rest) = transport.takeAnswer()
         hints.note(fields)
-        takeCookies(fields, target)
+        takeCookies(fields, target, unlessRemovedSince: removals)
         if let check = answered.toBeChecked { rest = rest?.checked(check.expectation) }
         let length: TransferProgress.Total = rest == nil ? .bytes(Int64(message.body.count)) : .told(by: fields)
         let response = APIResponse(
