@@ -22,6 +22,7 @@ package struct ConformanceCase: Sendable {
     /// All, in the order in which they are carried out: what later ones rest on comes first.
     package static let all: [ConformanceCase] =
         knownAnswers + signUps + logIns + calls + times + refreshes + sessionEnds + certificates + optional
+        + pinManifests
 }
 
 /// What came of a case.

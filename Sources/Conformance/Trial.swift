@@ -11,16 +11,19 @@ final class Trial {
     let deployment: TestDeployment
     let front: Front
     let certificates: Certificates
+    let manifests: ManifestSigner
     /// The driver's words.
     private let command: [String]
     /// For the states of the ports and their standard errors.
     private let folder: String
     let account: String
     let password: String
-    private var portCount = 0
+    /// Also the number of the state of the port that was set up last with one of its own.
+    private(set) var portCount = 0
 
     init(_ stage: ConformanceStage, command: [String], folder: String) throws(StageFault) {
-        (deployment, front, certificates) = (stage.deployment, stage.front, stage.certificates)
+        (deployment, front) = (stage.deployment, stage.front)
+        (certificates, manifests) = (stage.certificates, stage.manifests)
         (self.command, self.folder) = (command, folder)
         let random = (0..<8).map { _ in String(UInt8.random(in: .min ... .max), radix: 16) }.joined()
         account = "account-\(random)"
@@ -53,6 +56,8 @@ final class Trial {
                 "authority_key": .string(release.authorityKey),
                 "pins": [.string(certificates.current.certificate.pin.description)],
                 "backup_pins": [.string(certificates.backup.certificate.pin.description)],
+                "manifest_key": .bytes(manifests.publicKey),
+                "pins_version": .integer(Int64(TestManifest.builtInVersion)),
                 "state": .string(state), "clock_offset": .integer(Int64(clockOffset)),
                 "device_class": "desktop",
                 "device_name": "conformance",

@@ -1,10 +1,12 @@
 // Proves that the judge reads what requests say of their signatures, and that forged answers are forged as
 // they are meant to be: those of a stranger do not verify, those under the authority's key do, and one that
-// is bound to nothing is refused for that alone.
+// is bound to nothing is refused for that alone. So are pin manifests: each is refused for its own reason,
+// and the good one is taken up.
 
 import CountersignLab
 import CountersignSchemes
 import CountersignSeal
+import CountersignTrust
 import CountersignWire
 import Testing
 
@@ -80,6 +82,44 @@ struct JudgingTests {
         #expect(try verdict(Forgery.unsigned(answer), request) == .unsigned)
     }
 
+    // MARK: Pin manifests
+
+    private static let now: Int64 = 1_790_000_000
+
+    /// As a port has it that was set up for the case.
+    private func problem(of manifest: TestManifest, inForce version: Int) throws -> ManifestProblem? {
+        let (signer, certificates) = (try ManifestSigner(), try Certificates())
+        let text = try #require(signer.text(of: manifest, naming: certificates))
+        let keeper = try TrustKeeper(
+            builtIn: .system, version: version, app: TestDeployment.App.ordinary.rawValue,
+            keys: [signer.publicKey], store: NoManifest())
+        do throws(ManifestProblem) {
+            let taken = try keeper.takeUp(text, at: JudgingTests.now)
+            #expect(taken.version == manifest.version)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    @Test func theGoodManifestIsTakenUp() throws {
+        let manifest = TestManifest(version: 6, at: JudgingTests.now)
+        #expect(try problem(of: manifest, inForce: TestManifest.builtInVersion) == nil)
+    }
+
+    @Test func eachOfTheOthersIsRefusedForWhatItSays() throws {
+        let (now, inForce) = (JudgingTests.now, TestManifest.builtInVersion)
+        let found = try ConformanceCase.RefusedManifest.all(at: now).map {
+            try problem(of: $0.manifest, inForce: inForce)
+        }
+        #expect(
+            found == [
+                .badSignature, .expired(at: now - 3_600), .notYetValid(from: now + 3_600),
+                .notNewer(version: inForce - 1, inForce: inForce),
+                .notNewer(version: inForce, inForce: inForce), .otherApp("conformance-short"),
+            ])
+    }
+
     // MARK: The list
 
     @Test func casesHaveNamesOfTheirOwn() {
@@ -90,4 +130,10 @@ struct JudgingTests {
             #expect(one.requirement.hasSuffix("."))
         }
     }
+}
+
+/// Keeps nothing.
+private struct NoManifest: ManifestStore {
+    func read() -> [UInt8]? { nil }
+    func write(_ bytes: [UInt8]) {}
 }
