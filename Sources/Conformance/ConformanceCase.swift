@@ -12,7 +12,7 @@ package struct ConformanceCase: Sendable {
     let carryOut: @Sendable (Trial) throws(CaseFailure) -> Void
 
     init(
-        _ name: String, section: String, _ requirement: String, feature: String? = nil,
+        _ name: String, section: String, requirement: String, feature: String? = nil,
         carryOut: @escaping @Sendable (Trial) throws(CaseFailure) -> Void
     ) {
         (self.name, self.section, self.requirement, self.feature) = (name, section, requirement, feature)

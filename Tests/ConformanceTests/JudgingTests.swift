@@ -37,10 +37,10 @@ struct JudgingTests {
     // MARK: Forged answers
 
     private let authority = Secret(random: 32)
-    private let refusal = Forgery.refusal(401, "session-ended", [("reason", "revoked")])
+    private let refusal = Forgery.refusal(401, code: "session-ended", members: [("reason", "revoked")])
 
     /// What a client that has the authority's key makes of an answer.
-    private func verdict(_ answer: RawResponse, _ request: RawRequest) throws -> VerifyAnswer.Finding {
+    private func verdict(_ answer: RawResponse, to request: RawRequest) throws -> VerifyAnswer.Finding {
         let keyID = try #require(KeyID(MessageSignatures.authorityKeyID))
         let publicKey = try PrivateKey(ed25519Seed: authority).publicKey
         let fields = answer.fields.lines.map { Draft.Field($0.name, $0.value) }
@@ -55,31 +55,31 @@ struct JudgingTests {
 
     @Test func theAuthoritysIsGenuine() throws {
         let answer = Forgery.signed(refusal, to: request, by: try Forgery.ed25519(authority), at: 1)
-        #expect(try verdict(answer, request) == .holds(try #require(KeyID("authority"))))
+        #expect(try verdict(answer, to: request) == .holds(try #require(KeyID("authority"))))
     }
 
     @Test func aStrangersIsNot() throws {
         let answer = Forgery.signed(refusal, to: request, by: try Forgery.stranger(), at: 1)
-        #expect(throws: Refusal.self) { try verdict(answer, request) }
+        #expect(throws: Refusal.self) { try verdict(answer, to: request) }
     }
 
     @Test func anUnboundOneIsRefused() throws {
         let answer = Forgery.signedUnbound(refusal, by: try Forgery.ed25519(authority), at: 1)
         #expect(answer.fields["signature"] != nil)
-        #expect(throws: Refusal.self) { try verdict(answer, request) }
+        #expect(throws: Refusal.self) { try verdict(answer, to: request) }
     }
 
     @Test func anAlteredOneHasTheRightDigestAndAFalseSignature() throws {
         let answer = Forgery.signed(refusal, to: request, by: try Forgery.ed25519(authority), at: 1)
-        let altered = Forgery.altered(answer, "reason", to: "expired")
+        let altered = Forgery.altered(answer, member: "reason", to: "expired")
         #expect(altered.text.contains("expired"))
         #expect(altered.fields["content-digest"] != answer.fields["content-digest"])
-        #expect(throws: Refusal.self) { try verdict(altered, request) }
+        #expect(throws: Refusal.self) { try verdict(altered, to: request) }
     }
 
     @Test func anUnsignedOneSaysNothing() throws {
         let answer = Forgery.signed(refusal, to: request, by: try Forgery.ed25519(authority), at: 1)
-        #expect(try verdict(Forgery.unsigned(answer), request) == .unsigned)
+        #expect(try verdict(Forgery.unsigned(answer), to: request) == .unsigned)
     }
 
     // MARK: Pin manifests

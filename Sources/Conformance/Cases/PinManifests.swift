@@ -8,7 +8,9 @@ extension ConformanceCase {
         let reason: String
         let manifest: TestManifest
 
-        init(_ reason: String, version: Int = 6, at now: Int64, change: (inout TestManifest) -> Void = { _ in }) {
+        init(
+            _ reason: String, version: Int = 6, at now: Int64, change: (inout TestManifest) -> Void = { _ in }
+        ) {
             var manifest = TestManifest(version: version, at: now)
             change(&manifest)
             (self.reason, self.manifest) = (reason, manifest)
@@ -34,8 +36,9 @@ extension ConformanceCase {
     static let pinManifests: [ConformanceCase] = [
         ConformanceCase(
             "pin-manifest", section: "Pin manifests",
-            "Only a manifest that is signed, of its time, for the app and newer replaces the pins; it stays in "
-                + "force after a restart.",
+            requirement:
+                "Only a manifest that is signed, of its time, for the app and newer replaces the pins; it "
+                + "stays in force after a restart.",
             feature: "pin-manifest"
         ) { (trial) throws(CaseFailure) in
             let result: CaseFailure?
@@ -66,7 +69,7 @@ extension ConformanceCase {
         try trial.expectRulesUsed()
         let version = answer.number("version")
         try trial.expect(
-            version == good.version, "`update-pins` reports the `version` \(good.version).",
+            version == good.version, that: "`update-pins` reports the `version` \(good.version).",
             observed: "it reports \(version.map { String($0) } ?? "none")")
         try expectReplaced(for: port, in: trial)
 
@@ -97,11 +100,11 @@ extension ConformanceCase {
         try serve(refused.manifest, in: trial)
         let reply = try port.act("update-pins")
         try trial.expectRulesUsed()
-        try trial.expectFailure(reply, "A manifest that is \(refused.reason) is refused.")
+        try trial.expectFailure(reply, that: "A manifest that is \(refused.reason) is refused.")
     }
 
-    /// The certificates that the manifest names are accepted; those that the port was built with, and one that
-    /// was never named, are not.
+    /// The certificates that the manifest names are accepted; those that the port was built with, and one
+    /// that was never named, are not.
     private static func expectReplaced(for port: Port, in trial: Trial) throws(CaseFailure) {
         let certificates = trial.certificates
         for one in [certificates.successor, certificates.successorBackup] {
@@ -121,8 +124,8 @@ extension ConformanceCase {
         let reply = try trial.tryCall(port)
         try trial.expect(
             trial.front.exchanges.isEmpty,
-            "Nothing is sent to a server whose key is not in the pins in force.",
+            that: "Nothing is sent to a server whose key is not in the pins in force.",
             observed: "the port sends \(trial.sent)")
-        try trial.expectFailure(reply, "The call fails.")
+        try trial.expectFailure(reply, that: "The call fails.")
     }
 }
