@@ -11,7 +11,8 @@ private enum Tag {
     static let clients: [ClosedRange<UInt8>] = [0...9, 240...255]
     static let sessions: ClosedRange<UInt8> = 10...239
     static let known: Set<UInt8> = [
-        deviceKeys, lastAccount, app, clock, signingKey, agreementKey, endReason, endTime, endedBy, signingPoint, account,
+        deviceKeys, lastAccount, app, clock, signingKey, agreementKey, endReason, endTime, endedBy, signingPoint,
+        account,
         deviceClass,
         deviceName, slots,
         session, idle, epoch, root,
