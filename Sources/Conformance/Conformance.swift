@@ -5,11 +5,13 @@ import Glibc
 /// What all cases of a run share.
 final class ConformanceStage: Sendable {
     let certificates: Certificates
+    let manifests: ManifestSigner
     let front: Front
     let deployment: TestDeployment
 
     init(_ binary: Binary, folder: String) throws(StageFault) {
         certificates = try Certificates()
+        manifests = try ManifestSigner()
         front = try Front(showing: certificates.current)
         deployment = try TestDeployment(
             binary, folder: folder, authority: "\(Certificates.host):\(front.port)")

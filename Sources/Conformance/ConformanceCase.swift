@@ -12,7 +12,7 @@ package struct ConformanceCase: Sendable {
     let carryOut: @Sendable (Trial) throws(CaseFailure) -> Void
 
     init(
-        _ name: String, section: String, _ requirement: String, feature: String? = nil,
+        _ name: String, section: String, requirement: String, feature: String? = nil,
         carryOut: @escaping @Sendable (Trial) throws(CaseFailure) -> Void
     ) {
         (self.name, self.section, self.requirement, self.feature) = (name, section, requirement, feature)
@@ -22,6 +22,7 @@ package struct ConformanceCase: Sendable {
     /// All, in the order in which they are carried out: what later ones rest on comes first.
     package static let all: [ConformanceCase] =
         knownAnswers + signUps + logIns + calls + times + refreshes + sessionEnds + certificates + optional
+        + pinManifests
 }
 
 /// What came of a case.

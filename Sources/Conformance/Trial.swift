@@ -11,16 +11,19 @@ final class Trial {
     let deployment: TestDeployment
     let front: Front
     let certificates: Certificates
+    let manifests: ManifestSigner
     /// The driver's words.
     private let command: [String]
     /// For the states of the ports and their standard errors.
     private let folder: String
     let account: String
     let password: String
-    private var portCount = 0
+    /// Also the number of the state of the port that was set up last with one of its own.
+    private(set) var portCount = 0
 
     init(_ stage: ConformanceStage, command: [String], folder: String) throws(StageFault) {
-        (deployment, front, certificates) = (stage.deployment, stage.front, stage.certificates)
+        (deployment, front) = (stage.deployment, stage.front)
+        (certificates, manifests) = (stage.certificates, stage.manifests)
         (self.command, self.folder) = (command, folder)
         let random = (0..<8).map { _ in String(UInt8.random(in: .min ... .max), radix: 16) }.joined()
         account = "account-\(random)"
@@ -53,6 +56,8 @@ final class Trial {
                 "authority_key": .string(release.authorityKey),
                 "pins": [.string(certificates.current.certificate.pin.description)],
                 "backup_pins": [.string(certificates.backup.certificate.pin.description)],
+                "manifest_key": .bytes(manifests.publicKey),
+                "pins_version": .integer(Int64(TestManifest.builtInVersion)),
                 "state": .string(state), "clock_offset": .integer(Int64(clockOffset)),
                 "device_class": "desktop",
                 "device_name": "conformance",
@@ -72,21 +77,21 @@ final class Trial {
 
     @discardableResult
     func signUp(_ port: Port) throws(CaseFailure) -> PortAnswer {
-        try explained { () throws(CaseFailure) in try port.done("sign-up", credentials) }
+        try explained { () throws(CaseFailure) in try port.done("sign-up", with: credentials) }
     }
 
     @discardableResult
     func logIn(_ port: Port) throws(CaseFailure) -> PortAnswer {
-        try explained { () throws(CaseFailure) in try port.done("log-in", credentials) }
+        try explained { () throws(CaseFailure) in try port.done("log-in", with: credentials) }
     }
 
     /// A call that the backend has to answer with 200.
     @discardableResult
     func call(
-        _ port: Port, _ method: String = "GET", _ target: String = "/hello", _ members: JSONValue = [:]
+        _ port: Port, method: String = "GET", target: String = "/hello", members: JSONValue = [:]
     ) throws(CaseFailure) -> PortAnswer {
         let answer = try explained { () throws(CaseFailure) in
-            try port.done("call", Trial.callMembers(method, target, members))
+            try port.done("call", with: Trial.callMembers(method, target: target, members: members))
         }
         let status = answer.number("status")
         guard status == 200 else {
@@ -100,12 +105,12 @@ final class Trial {
     /// The same, whatever comes of it.
     @discardableResult
     func tryCall(
-        _ port: Port, _ method: String = "GET", _ target: String = "/hello", _ members: JSONValue = [:]
+        _ port: Port, method: String = "GET", target: String = "/hello", members: JSONValue = [:]
     ) throws(CaseFailure) -> Port.Reply {
-        try port.act("call", Trial.callMembers(method, target, members))
+        try port.act("call", with: Trial.callMembers(method, target: target, members: members))
     }
 
-    private static func callMembers(_ method: String, _ target: String, _ members: JSONValue) -> JSONValue {
+    private static func callMembers(_ method: String, target: String, members: JSONValue) -> JSONValue {
         guard case .object(let list) = members else { return members }
         return .object(
             [(name: "method", value: .string(method)), (name: "target", value: .string(target))] + list)
@@ -113,12 +118,16 @@ final class Trial {
 
     // MARK: What is expected
 
-    func expect(_ holds: Bool, _ expectation: String, observed: @autoclosure () -> String) throws(CaseFailure) {
+    func expect(_ holds: Bool, that expectation: String, observed: @autoclosure () -> String)
+        throws(CaseFailure)
+    {
         guard holds else { throw CaseFailure(expectation, observed: observed()) }
     }
 
     /// The port reports a failure, with that code where one is given.
-    func expectFailure(_ reply: Port.Reply, code: String? = nil, _ expectation: String) throws(CaseFailure) {
+    func expectFailure(
+        _ reply: Port.Reply, code: String? = nil, that expectation: String
+    ) throws(CaseFailure) {
         switch reply {
         case .done: throw CaseFailure(expectation, observed: "the port reports success\(refusals)")
         case .failed(let actual, let detail):
@@ -130,11 +139,11 @@ final class Trial {
     }
 
     /// What the port says of its session: `signed-in`, `signed-out` or `update-required`.
-    func expectState(_ port: Port, _ state: String, _ expectation: String) throws(CaseFailure) {
+    func expectState(_ port: Port, is state: String, that expectation: String) throws(CaseFailure) {
         let answer = try port.done("status")
         let (actual, reason) = (answer.text("state"), answer.text("reason"))
         try expect(
-            actual == state, "\(expectation) `status` reports the state `\(state)`.",
+            actual == state, that: "\(expectation) `status` reports the state `\(state)`.",
             observed: "it reports `\(actual)`\(reason.isEmpty ? "" : ", reason \(reason)")\(refusals)")
     }
 
@@ -148,7 +157,7 @@ final class Trial {
     // MARK: What was sent
 
     /// The requests of that method and path since the front forgot, the oldest first.
-    func requests(_ method: String, _ path: String) -> [RawRequest] {
+    func requests(_ method: String, path: String) -> [RawRequest] {
         front.exchanges.map(\.request).filter { $0.method == method && $0.path == path }
     }
 

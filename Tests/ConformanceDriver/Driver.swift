@@ -15,6 +15,11 @@ struct Driver {
         var options = CountersignOptions()
         options.device = DeviceDescription(.desktop, name: action["device_name"])
         options.clock = DeviceClock(wall: { system.wall() + offset }, monotonic: system.monotonic)
+        if let key = Base64.decode(action["manifest_key"], .url), !key.isEmpty {
+            let file = ManifestFile("\(action["state"])/pins.json")
+            options.pinUpdates = .signed(
+                .init(app: action["app"], keys: [key], version: Int(action.seconds("pins_version")), store: file))
+        }
         client = try CountersignClient(
             release: release, baseURL: action["url"], vault: .folder(action["state"]), trust: trust, options: options)
     }
@@ -34,7 +39,7 @@ struct Driver {
         case "set-up":
             // As an app does at its launch.
             await client.resume()
-            return [("port", "the SDK"), ("features", ["device-signature", "change-password"])]
+            return [("port", "the SDK"), ("features", ["device-signature", "change-password", "pin-manifest"])]
         case "sign-up": try await client.signUp(action["account"], action["password"])
         case "log-in":
             try await client.logIn(action["account"], action["password"])
@@ -46,6 +51,10 @@ struct Driver {
             try await client.confirmSession()
         case "log-out": try await client.logOut()
         case "change-password": try await client.changePassword(from: action["password"], to: action["new_password"])
+        case "update-pins":
+            // Nil stands for a manifest that is no newer.
+            guard let version = try await client.fetchPins() else { throw .misuse("pins: none that is newer") }
+            return [("version", .integer(Int64(version)))]
         case "status": return status
         default: return nil
         }

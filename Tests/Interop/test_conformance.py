@@ -163,6 +163,36 @@ FAULTS = [
          '[*members["pins"], *members.get("backup_pins", [])]',
          '[*members["pins"]]'),
     )),
+    Fault("manifest-signature-not-checked", "pin-manifest", ("unknown-certificate", "backup-pin"), (
+        ("pins.py",
+         '.verify(signature, b"countersign pin manifest 1\\n" + data)\n',
+         "\n"),
+    )),
+    Fault("manifest-version-not-compared", "pin-manifest", ("unknown-certificate", "backup-pin"), (
+        ("pins.py",
+         "    if version <= channel.pins_version:\n",
+         "    if False:\n"),
+    )),
+    Fault("manifest-time-not-checked", "pin-manifest", ("unknown-certificate", "pinned-key-expired"), (
+        ("pins.py",
+         '    if not manifest["not_before"] <= channel.now() <= manifest["not_after"]:\n',
+         "    if False:\n"),
+    )),
+    Fault("manifest-of-another-app-taken", "pin-manifest", ("unknown-certificate", "backup-pin"), (
+        ("pins.py",
+         '    if manifest["app"] != setup.app:\n',
+         "    if False:\n"),
+    )),
+    Fault("manifest-pins-added-to-the-built-in-ones", "pin-manifest", ("unknown-certificate", "backup-pin"), (
+        ("channel.py",
+         'pins=frozenset(kept["pins"]))',
+         'pins=self.setup.pins | frozenset(kept["pins"]))'),
+    )),
+    Fault("manifest-not-kept", "pin-manifest", ("unknown-certificate", "refresh-after-restart"), (
+        ("pins.py",
+         '    channel.state.save(pins={"version": version, "pins": pins})\n',
+         '    channel.state.values["pins"] = {"version": version, "pins": pins}\n'),
+    )),
     Fault("password-sent", "no-secret-on-the-wire", ("sign-up", "log-in"), (
         ("client.py",
          '"account": name, "request": encode(registration.request)}',
@@ -263,12 +293,15 @@ def test_a_planted_fault_is_found(fault: Fault, tmp_path: pathlib.Path):
 
 def test_a_part_that_is_left_out_is_said(tmp_path: pathlib.Path):
     shutil.copytree(PORT / "countersign_client", tmp_path / "countersign_client")
-    features = ("conformance.py", '"device-signature", "change-password"', '"device-signature"')
+    features = (
+        "conformance.py", '"device-signature", "change-password", "pin-manifest"', '"device-signature",')
     Fault("", "", (), (features,)).plant(tmp_path)
-    status, report, said = conform(tmp_path, "--case", "changed-password,device-signed-call")
+    status, report, said = conform(tmp_path, "--case", "changed-password,device-signed-call,pin-manifest")
     assert status == 0, said
-    assert outcomes(report) == {"changed-password": "not-implemented", "device-signed-call": "passed"}
-    assert report["not_implemented"] == 1 and "changed-password: not implemented" in said
+    left_out = ("changed-password", "pin-manifest")
+    assert outcomes(report) == {"device-signed-call": "passed", **dict.fromkeys(left_out, "not-implemented")}
+    assert report["not_implemented"] == 2
+    assert all(f"{name}: not implemented" in said for name in left_out)
 
 
 def test_a_run_ends_with_the_first_failure_unless_told(tmp_path: pathlib.Path):
@@ -331,6 +364,8 @@ def test_the_state_is_its_owners_alone_and_the_command_line_works(tmp_path: path
     assert json.loads(client("call", "/hello?a=1").stdout)["target"] == "/hello?a=1"
     assert json.loads(client("refresh").stdout)["epoch"] == 1
     assert json.loads(client("call", "-X", "POST", "-d", "{}", "--once", "/hello").stdout)["method"] == "POST"
+    refused = client("update-pins")
+    assert refused.returncode == 1 and "manifest_key" in refused.stderr
     assert json.loads(client("log-out").stdout)["state"] == "signed-out"
 
 

@@ -1,3 +1,4 @@
+import CountersignMemory
 import CountersignClient
 import CountersignTransport
 import CountersignTrust
@@ -119,7 +120,7 @@ import Testing
     }
 
     @Test func anAnswerToTheFormerAccountSetsNone() async throws {
-        let later = Guarded<CountersignClient?>(nil)
+        let later = Locked<CountersignClient?>(nil)
         let world = try await World {
             $0.cookies = .keptUntilSignOut
             guard case .custom(let carrier) = $0.carriage else { return }

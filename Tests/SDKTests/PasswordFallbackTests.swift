@@ -1,3 +1,4 @@
+import CountersignMemory
 import CountersignClient
 import CountersignSeal
 import CountersignTestKit
@@ -197,7 +198,7 @@ import Testing
              "hosts":[{"pattern":"elsewhere.example.com","pins":["\(Self.pin)"],"backups":["\(Self.backup)"]}]}
             """
         let manifest = try #require(SignedManifest.text(of: Array(text.utf8), signedBy: key))
-        let later = Guarded<CountersignClient?>(nil)
+        let later = Locked<CountersignClient?>(nil)
         let client = try client {
             $0.pinUpdates = .signed(
                 PinUpdates.Signers(

@@ -1,5 +1,5 @@
 """`python -m countersign_client --setup setup.json --state state.json
-sign-up|log-in|call|refresh|log-out|status`."""
+sign-up|log-in|call|refresh|update-pins|log-out|status`."""
 
 import argparse
 import getpass
@@ -28,7 +28,7 @@ def parser() -> argparse.ArgumentParser:
     call.add_argument("-d", "--data", default="", help="the body, sent as JSON")
     call.add_argument("--once", action="store_true",
                       help="with an idempotency key, sent again where no answer came")
-    for name in ("refresh", "log-out", "status"):
+    for name in ("refresh", "update-pins", "log-out", "status"):
         commands.add_parser(name)
     return result
 
@@ -48,6 +48,8 @@ def run(options: argparse.Namespace) -> None:
             raise ClientError("status", str(answer.status))
     elif options.command == "refresh":
         client.session.renew()
+    elif options.command == "update-pins":
+        client.update_pins()
     elif options.command == "log-out":
         client.log_out()
     if options.command != "call":

@@ -4,7 +4,7 @@ answers, counts."""
 import json
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from . import transport
 from .errors import ClientError
@@ -49,6 +49,21 @@ class Channel:
     def __init__(self, setup: Setup, state: State):
         self.setup, self.state = setup, state
 
+    @property
+    def pinned_setup(self) -> Setup:
+        """With the pins in force: those of the last manifest that was taken up and is newer than the setup's
+        pins, else those of the setup."""
+        kept = self.state.values.get("pins")
+        if not kept or kept["version"] <= self.setup.pins_version:
+            return self.setup
+        return replace(self.setup, pins=frozenset(kept["pins"]))
+
+    @property
+    def pins_version(self) -> int:
+        """Which manifest the pins in force stand for."""
+        kept = self.state.values.get("pins", {"version": 0})
+        return max(kept["version"], self.setup.pins_version)
+
     def now(self) -> int:
         """The server's time as far as it is known, else the device's; whole Unix seconds."""
         return int(time.time()) + self.setup.clock_offset + self.state.values.get("behind", 0)
@@ -71,7 +86,7 @@ class Channel:
             if countersign:
                 countersign(request)
             asked = time.monotonic()
-            answer = transport.exchange(request, self.setup)
+            answer = transport.exchange(request, self.pinned_setup)
             reply = Reply(answer, verify(answer, request, self.setup.authority_key, keys))
             if reply.refusal != "stale" or is_last or not self._learn(reply.members.get("time"), asked):
                 return reply

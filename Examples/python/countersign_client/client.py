@@ -8,7 +8,7 @@ import pathlib
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from . import opaque, sodium
+from . import opaque, pins, sodium
 from .channel import Channel, Reply
 from .encoding import account_name, decode, encode, password_bytes, transcript
 from .errors import ClientError
@@ -165,6 +165,10 @@ class Client:
 
     def _countersign(self, request: Request) -> None:
         add_device_signature(request, self.session.token, self._channel.now(), Device(self.state).sign)
+
+    def update_pins(self) -> int:
+        """Fetches the app's pin manifest and takes it up: its version."""
+        return pins.update(self._channel)
 
     def status(self) -> dict:
         values = self.state.values

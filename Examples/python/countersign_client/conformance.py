@@ -15,6 +15,9 @@ from .setup import Setup
 from .signatures import Key, Request, sign
 
 
+FEATURES = ("device-signature", "change-password", "pin-manifest")
+
+
 class Driver:
     def __init__(self) -> None:
         self.client: Client | None = None
@@ -30,7 +33,7 @@ class Driver:
 
     def do_set_up(self, action: dict) -> dict:
         self.client = Client(Setup.read(action), pathlib.Path(action["state"]) / "state.json")
-        return {"port": "countersign_client, Python", "features": ["device-signature", "change-password"]}
+        return {"port": "countersign_client, Python", "features": list(FEATURES)}
 
     def do_sign_up(self, action: dict) -> None:
         self.client.sign_up(action["account"], action["password"])
@@ -54,6 +57,9 @@ class Driver:
 
     def do_change_password(self, action: dict) -> None:
         self.client.change_password(action["password"], action["new_password"])
+
+    def do_update_pins(self, _: dict) -> dict:
+        return {"version": self.client.update_pins()}
 
     def do_status(self, _: dict) -> dict:
         return self.client.status()

@@ -15,6 +15,10 @@ class Setup:
     secret: bytes = field(repr=False)
     authority_key: bytes
     pins: frozenset[str]
+    # Ed25519, 32 bytes: whose pin manifests are believed. None where the app takes none.
+    manifest_key: bytes | None = None
+    # The manifest that `pins` stand for: none that is not newer replaces them.
+    pins_version: int = 0
     prefix: str = "/countersign/v1"
     device_class: str = "desktop"
     device_name: str = "python"
@@ -30,7 +34,10 @@ class Setup:
             setup = cls(
                 url=members["url"].rstrip("/"), app=members["app"], release=members["key_id"],
                 secret=decode(members["secret"], 32), authority_key=decode(members["authority_key"], 32),
-                pins=frozenset(pins), prefix=members.get("prefix", cls.prefix),
+                pins=frozenset(pins),
+                manifest_key=decode(members["manifest_key"], 32) if "manifest_key" in members else None,
+                pins_version=int(members.get("pins_version", 0)),
+                prefix=members.get("prefix", cls.prefix),
                 device_class=members.get("device_class", cls.device_class),
                 device_name=members.get("device_name", cls.device_name),
                 clock_offset=int(members.get("clock_offset", 0)))

@@ -9,8 +9,9 @@ extension ConformanceCase {
     static let knownAnswers: [ConformanceCase] = [
         ConformanceCase(
             "known-signature", section: "A signed request: message-signatures",
-            "The signature base has the value of each component on a line of its own, covers what must be "
-                + "covered, and is authenticated "
+            requirement:
+                "The signature base has the value of each component on a line of its own, covers what must "
+                + "be covered, and is authenticated "
                 + "with HMAC-SHA256."
         ) { (trial) throws(CaseFailure) in
             let port = try trial.port()
@@ -18,7 +19,8 @@ extension ConformanceCase {
         },
         ConformanceCase(
             "known-password", section: "Sign-up",
-            "OPAQUE gets a password's UTF-8 with other spaces as U+0020, in normalisation form C."
+            requirement:
+                "OPAQUE gets a password's UTF-8 with other spaces as U+0020, in normalisation form C."
         ) { (trial) throws(CaseFailure) in
             let port = try trial.port()
             let samples: [(String, String?)] = [
@@ -27,10 +29,10 @@ extension ConformanceCase {
                 ("a\u{7}b", nil), ("", nil), (String(repeating: "x", count: 1_025), nil),
             ]
             for (text, expected) in samples {
-                switch (try port.act("known-password", ["text": .string(text)]), expected) {
+                switch (try port.act("known-password", with: ["text": .string(text)]), expected) {
                 case (.done(let answer), let expected?):
                     try answer.expect(
-                        "bytes", Array(expected.utf8), of: "The password \(text.debugDescription)")
+                        "bytes", equals: Array(expected.utf8), of: "The password \(text.debugDescription)")
                 case (.failed, nil): break
                 case (.done, nil):
                     throw CaseFailure(
@@ -44,8 +46,9 @@ extension ConformanceCase {
         },
         ConformanceCase(
             "known-account", section: "Account names",
-            "An account's name is in normalisation form C with A to Z in lower case; what cannot be a name "
-                + "is refused."
+            requirement:
+                "An account's name is in normalisation form C with A to Z in lower case; what cannot be a "
+                + "name is refused."
         ) { (trial) throws(CaseFailure) in
             let port = try trial.port()
             let samples: [(String, String?)] = [
@@ -56,7 +59,7 @@ extension ConformanceCase {
                 (String(repeating: "a", count: 129), nil),
             ]
             for (text, expected) in samples {
-                let reply = try port.act("known-account", ["text": .string(text)])
+                let reply = try port.act("known-account", with: ["text": .string(text)])
                 var actual: String?
                 if case .done(let answer) = reply { actual = answer.text("name") }
                 let isSame = actual.map { Array($0.utf8) } == expected.map { Array($0.utf8) }
@@ -69,18 +72,21 @@ extension ConformanceCase {
         },
         ConformanceCase(
             "known-registration", section: "Sign-up",
-            "OPAQUE's registration record is RFC 9807's with ristretto255-SHA512, HKDF and HMAC with "
+            requirement:
+                "OPAQUE's registration record is RFC 9807's with ristretto255-SHA512, HKDF and HMAC with "
                 + "SHA-512, and Argon2id with 19 MiB."
         ) { (trial) throws(CaseFailure) in try KnownOpaque().checkRegistration(trial.port()) },
         ConformanceCase(
             "known-login", section: "Login",
-            "OPAQUE's login gives RFC 9807's third message and session key for the identities and the "
+            requirement:
+                "OPAQUE's login gives RFC 9807's third message and session key for the identities and the "
                 + "context that the protocol names."
         ) { (trial) throws(CaseFailure) in try KnownOpaque().checkLogin(trial.port()) },
         ConformanceCase(
             "known-session-keys", section: "Login",
-            "Finish key and root are expanded from OPAQUE's session key; the request key is extracted and "
-                + "expanded from the root; the next "
+            requirement:
+                "Finish key and root are expanded from OPAQUE's session key; the request key is extracted "
+                + "and expanded from the root; the next "
                 + "root from the root and what the device agrees on."
         ) { (trial) throws(CaseFailure) in
             let port = try trial.port()
@@ -88,12 +94,13 @@ extension ConformanceCase {
             let keys = LoginKeys(sessionKey: key)
             let next = keys.root.next(agreed: agreed)
             let answer = try port.done(
-                "known-session-keys", ["session_key": .bytes(key.exposed), "agreed": .bytes(agreed.exposed)])
+                "known-session-keys",
+                with: ["session_key": .bytes(key.exposed), "agreed": .bytes(agreed.exposed)])
             let what = "The session key \(Base64.encode(key.exposed.span, .url))"
-            try answer.expect("root", keys.root.secret.exposed, of: what)
-            try answer.expect("request", keys.root.requestKey.exposed, of: what)
-            try answer.expect("next_root", next.secret.exposed, of: what)
-            try answer.expect("next_request", next.requestKey.exposed, of: what)
+            try answer.expect("root", equals: keys.root.secret.exposed, of: what)
+            try answer.expect("request", equals: keys.root.requestKey.exposed, of: what)
+            try answer.expect("next_root", equals: next.secret.exposed, of: what)
+            try answer.expect("next_request", equals: next.requestKey.exposed, of: what)
             // The finish key authenticates alone: the product's code does not give it out.
             let message = Array("finish".utf8)
             let finish = Base64.decode(answer.text("finish"), .url) ?? []
@@ -103,13 +110,14 @@ extension ConformanceCase {
             )
             try trial.expect(
                 ours.indices.allSatisfy { ours[$0] == theirs[$0] },
-                "\(what): `finish` is expanded from it with info `countersign/1 finish`.",
+                that: "\(what): `finish` is expanded from it with info `countersign/1 finish`.",
                 observed: "it is \(answer.text("finish"))")
         },
         ConformanceCase(
             "known-refresh", section: "Refresh",
-            "A refresh's transcript is its label, the app, the release, the session, the epoch, the attempt "
-                + "and the time."
+            requirement:
+                "A refresh's transcript is its label, the app, the release, the session, the epoch, the "
+                + "attempt and the time."
         ) { (trial) throws(CaseFailure) in
             let port = try trial.port()
             let random = SystemRandom()
@@ -122,13 +130,13 @@ extension ConformanceCase {
             let tag = HMACSHA256(key: key.span).authenticate(transcript.bytes.span)
             let answer = try port.done(
                 "known-refresh",
-                [
+                with: [
                     "app": "shop", "release": "r_known", "session": .bytes(session.bytes), "epoch": 7,
                     "attempt": .bytes(transcript.attempt), "time": .integer(transcript.time),
                     "key": .bytes(key),
                 ])
-            try answer.expect("transcript", transcript.bytes, of: "The refresh")
-            try answer.expect("mac", tag.indices.map { tag[$0] }, of: "The refresh")
+            try answer.expect("transcript", equals: transcript.bytes, of: "The refresh")
+            try answer.expect("mac", equals: tag.indices.map { tag[$0] }, of: "The refresh")
         },
     ]
 }

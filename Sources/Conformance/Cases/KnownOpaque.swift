@@ -58,13 +58,13 @@ struct KnownOpaque {
         let registered = try register(with: newKeys())
         let answer = try port.done(
             "known-registration",
-            [
+            with: [
                 "password": .bytes(typed.exposed), "blind": .bytes(try registered.random.scalar(0)),
                 "response": .bytes(registered.response), "envelope_nonce": .bytes(registered.random[1]),
                 "client": .bytes(client), "server": .bytes(server),
             ])
-        try answer.expect("request", registered.request, of: "The registration")
-        try answer.expect("record", registered.record.bytes.exposed, of: "The registration")
+        try answer.expect("request", equals: registered.request, of: "The registration")
+        try answer.expect("record", equals: registered.record.bytes.exposed, of: "The registration")
     }
 
     func checkLogin(_ port: Port) throws(CaseFailure) {
@@ -88,14 +88,14 @@ struct KnownOpaque {
         }
         let answer = try port.done(
             "known-login",
-            [
+            with: [
                 "password": .bytes(typed.exposed), "blind": .bytes(try random.scalar(0)),
                 "nonce": .bytes(random[1]),
                 "seed": .bytes(random[2]), "ke2": .bytes(ke2.bytes), "client": .bytes(client),
                 "server": .bytes(self.server), "context": .bytes(context),
             ])
-        try answer.expect("ke1", ke1.bytes, of: "The login")
-        try answer.expect("ke3", finished.ke3.bytes, of: "The login")
-        try answer.expect("session_key", finished.sessionKey.exposed, of: "The login")
+        try answer.expect("ke1", equals: ke1.bytes, of: "The login")
+        try answer.expect("ke3", equals: finished.ke3.bytes, of: "The login")
+        try answer.expect("session_key", equals: finished.sessionKey.exposed, of: "The login")
     }
 }

@@ -31,7 +31,7 @@ struct KnownSignature {
         let members = fields.map { (name: $0.0, value: JSONValue.string($0.1)) }
         let answer = try port.done(
             "known-signature",
-            [
+            with: [
                 "method": .string(method), "target": .string(target),
                 "authority": .string(KnownSignature.authority),
                 "fields": .object(members), "body": .bytes(body), "key_id": "s_AAAAAAAAAAAAAAAAAAAAAA.3",

@@ -4,41 +4,46 @@ import CountersignWire
 extension ConformanceCase {
     static let logIns: [ConformanceCase] = [
         ConformanceCase(
-            "log-in", section: "Login", "A login opens a session, and `status` names it."
+            "log-in", section: "Login", requirement: "A login opens a session, and `status` names it."
         ) { (trial) throws(CaseFailure) in
             let port = try trial.port()
             try trial.signUp(port)
             let login = try trial.logIn(port)
             try trial.expect(
                 SessionID(login.text("session")) != nil && login.text("account") == trial.account,
-                "`log-in` reports `account` and `session`, the id of 22 characters.", observed: login.shown)
-            try trial.expectState(port, "signed-in", "The login is kept.")
+                that: "`log-in` reports `account` and `session`, the id of 22 characters.",
+                observed: login.shown)
+            try trial.expectState(port, is: "signed-in", that: "The login is kept.")
             try trial.call(port)
         },
         ConformanceCase(
             "wrong-password", section: "Login",
-            "A wrong password is reported as `wrong-credentials`, and nobody is signed in."
+            requirement: "A wrong password is reported as `wrong-credentials`, and nobody is signed in."
         ) { (trial) throws(CaseFailure) in
             let port = try trial.port()
             try trial.signUp(port)
             let reply = try port.act(
-                "log-in", ["account": .string(trial.account), "password": .string(trial.password + "x")])
-            try trial.expectFailure(reply, code: "wrong-credentials", "A login with a wrong password fails.")
-            try trial.expectState(port, "signed-out", "The login failed.")
+                "log-in",
+                with: ["account": .string(trial.account), "password": .string(trial.password + "x")])
+            try trial.expectFailure(
+                reply, code: "wrong-credentials", that: "A login with a wrong password fails.")
+            try trial.expectState(port, is: "signed-out", that: "The login failed.")
             try trial.logIn(port)
         },
         ConformanceCase(
             "unknown-account", section: "Login",
-            "An account that does not exist is reported as `wrong-credentials`, as a wrong password is."
+            requirement:
+                "An account that does not exist is reported as `wrong-credentials`, as a wrong password is."
         ) { (trial) throws(CaseFailure) in
             let port = try trial.port()
             try trial.expectFailure(
-                port.act("log-in", trial.credentials), code: "wrong-credentials",
-                "A login of an unknown account fails.")
+                port.act("log-in", with: trial.credentials), code: "wrong-credentials",
+                that: "A login of an unknown account fails.")
         },
         ConformanceCase(
             "lost-login-answer", section: "Login",
-            "Where the answer to login/finish is lost, nobody is signed in, no finish is sent twice, and "
+            requirement:
+                "Where the answer to login/finish is lost, nobody is signed in, no finish is sent twice, and "
                 + "another login succeeds."
         ) { (trial) throws(CaseFailure) in
             let port = try trial.port()
@@ -48,67 +53,72 @@ extension ConformanceCase {
                 _ = try forward(request)
                 return .cut
             }
-            if case .failed = try port.act("log-in", trial.credentials) {
-                try trial.expectState(port, "signed-out", "The answer to login/finish was lost.")
+            if case .failed = try port.act("log-in", with: trial.credentials) {
+                try trial.expectState(port, is: "signed-out", that: "The answer to login/finish was lost.")
             }
             try trial.expectRulesUsed()
             try trial.logIn(port)
             try trial.call(port)
-            let ids = trial.requests("POST", Trial.own("/login/finish")).map { $0.bodyText("login_id") ?? "" }
+            let ids = trial.requests("POST", path: Trial.own("/login/finish")).map {
+                $0.bodyText("login_id") ?? ""
+            }
             try trial.expect(
-                Set(ids).count == ids.count, "Each `login_id` is finished once.",
+                Set(ids).count == ids.count, that: "Each `login_id` is finished once.",
                 observed: "\(ids.count) finishes for \(Set(ids).count) logins")
         },
         ConformanceCase(
             "second-device", section: "Slots",
-            "A login elsewhere that takes the slot ends the session here, which is reported as "
+            requirement: "A login elsewhere that takes the slot ends the session here, which is reported as "
                 + "`session-ended` with the reason `replaced`."
         ) { (trial) throws(CaseFailure) in
             let first = try trial.signedInPort()
             let second = try trial.port()
             try trial.logIn(second)
             try trial.expectFailure(
-                trial.tryCall(first), code: "session-ended", "A call of the first device fails.")
-            try expectEnded(first, trial, reason: "replaced")
+                trial.tryCall(first), code: "session-ended", that: "A call of the first device fails.")
+            try expectEnded(first, in: trial, reason: "replaced")
             try trial.call(second)
         },
         ConformanceCase(
             "revoked-session", section: "Sessions",
-            "A session that an administrator has ended is reported as `session-ended`, and is not kept."
+            requirement:
+                "A session that an administrator has ended is reported as `session-ended`, and is not kept."
         ) { (trial) throws(CaseFailure) in
             let port = try trial.port()
             try trial.signUp(port)
             let session = try trial.logIn(port).text("session")
             try trial.operate(["session", "revoke", session])
-            try trial.expectFailure(trial.tryCall(port), code: "session-ended", "The call fails.")
-            try expectEnded(port, trial, reason: "revoked")
+            try trial.expectFailure(trial.tryCall(port), code: "session-ended", that: "The call fails.")
+            try expectEnded(port, in: trial, reason: "revoked")
         },
         ConformanceCase(
             "log-out", section: "Sessions",
-            "A logout ends the session at the authority, and nothing is sent under it afterwards."
+            requirement:
+                "A logout ends the session at the authority, and nothing is sent under it afterwards."
         ) { (trial) throws(CaseFailure) in
             let port = try trial.signedInPort()
             try port.done("log-out")
             try trial.expect(
-                trial.requests("POST", Trial.own("/logout")).count == 1,
-                "One POST \(Trial.own("/logout")) is sent.",
+                trial.requests("POST", path: Trial.own("/logout")).count == 1,
+                that: "One POST \(Trial.own("/logout")) is sent.",
                 observed: "the port sends \(trial.sent)")
-            try trial.expectState(port, "signed-out", "The session is over.")
+            try trial.expectState(port, is: "signed-out", that: "The session is over.")
             trial.front.forget()
-            try trial.expectFailure(trial.tryCall(port), "A call after the logout fails.")
+            try trial.expectFailure(trial.tryCall(port), that: "A call after the logout fails.")
             let under = trial.front.exchanges.filter {
                 SignedRequest($0.request)?.keyID?.hasPrefix("s_") ?? false
             }
             try trial.expect(
-                under.isEmpty, "Nothing is sent under the session after its logout.",
+                under.isEmpty, that: "Nothing is sent under the session after its logout.",
                 observed: "the port sends \(trial.sent)")
         },
     ]
 
-    private static func expectEnded(_ port: Port, _ trial: Trial, reason: String) throws(CaseFailure) {
-        try trial.expectState(port, "signed-out", "The session has ended.")
+    private static func expectEnded(_ port: Port, in trial: Trial, reason: String) throws(CaseFailure) {
+        try trial.expectState(port, is: "signed-out", that: "The session has ended.")
         let actual = try port.done("status").text("reason")
         try trial.expect(
-            actual == reason, "`status` reports the reason `\(reason)`.", observed: "it reports `\(actual)`")
+            actual == reason, that: "`status` reports the reason `\(reason)`.",
+            observed: "it reports `\(actual)`")
     }
 }

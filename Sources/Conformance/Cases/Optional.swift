@@ -5,30 +5,33 @@ extension ConformanceCase {
     static let optional: [ConformanceCase] = [
         ConformanceCase(
             "device-signed-call", section: "Device-signed routes",
-            "A call that is refused as `device-unsigned` is sent again with the device's signature.",
+            requirement:
+                "A call that is refused as `device-unsigned` is sent again with the device's signature.",
             feature: "device-signature"
         ) { (trial) throws(CaseFailure) in
             let port = try trial.signedInPort()
             try trial.call(
-                port, "POST", "/device/pay",
-                ["body": .bytes(Array("{}".utf8)), "fields": ["content-type": "application/json"]])
+                port, method: "POST", target: "/device/pay",
+                members: ["body": .bytes(Array("{}".utf8)), "fields": ["content-type": "application/json"]])
         },
         ConformanceCase(
             "changed-password", section: "Another password",
-            "`change-password` proves the old password and registers the new one; the session goes on.",
+            requirement:
+                "`change-password` proves the old password and registers the new one; the session goes on.",
             feature: "change-password"
         ) { (trial) throws(CaseFailure) in
             let port = try trial.signedInPort()
             try port.done(
                 "change-password",
-                ["password": .string(trial.password), "new_password": .string(trial.password + "2")])
+                with: ["password": .string(trial.password), "new_password": .string(trial.password + "2")])
             try trial.call(port)
             let other = try trial.port()
             try trial.expectFailure(
-                other.act("log-in", trial.credentials), code: "wrong-credentials",
-                "The old password opens nothing.")
+                other.act("log-in", with: trial.credentials), code: "wrong-credentials",
+                that: "The old password opens nothing.")
             try other.done(
-                "log-in", ["account": .string(trial.account), "password": .string(trial.password + "2")])
+                "log-in",
+                with: ["account": .string(trial.account), "password": .string(trial.password + "2")])
         },
     ]
 }

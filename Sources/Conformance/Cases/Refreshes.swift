@@ -9,42 +9,43 @@ extension ConformanceCase {
     static let refreshes: [ConformanceCase] = [
         ConformanceCase(
             "refresh", section: "Refresh",
-            "A refresh leads to the next epoch, whose key signs the calls that follow."
+            requirement: "A refresh leads to the next epoch, whose key signs the calls that follow."
         ) { (trial) throws(CaseFailure) in
             let port = try trial.signedInPort(of: .shortLived)
             for epoch in 1...3 {
                 try port.done("refresh")
                 try trial.call(port)
-                let keyID = try signature(of: "GET", "/hello", trial).keyID ?? ""
+                let keyID = try signature(of: "GET", path: "/hello", in: trial).keyID ?? ""
                 try trial.expect(
                     keyID.hasSuffix(".\(epoch)"),
-                    "After refresh \(epoch) calls are signed under epoch \(epoch).",
+                    that: "After refresh \(epoch) calls are signed under epoch \(epoch).",
                     observed: "the keyid is \(keyID)")
             }
-            let attempts = Set(trial.requests("POST", route).map { $0.bodyText("attempt") ?? "" })
+            let attempts = Set(trial.requests("POST", path: route).map { $0.bodyText("attempt") ?? "" })
             try trial.expect(
-                attempts.count == 3, "Each refresh is another attempt.",
+                attempts.count == 3, that: "Each refresh is another attempt.",
                 observed: "\(attempts.count) attempts for 3 refreshes")
         },
         ConformanceCase(
             "expired-token", section: "Refresh",
-            "A call that is refused as `token-expired` leads to a refresh, and is sent again."
+            requirement: "A call that is refused as `token-expired` leads to a refresh, and is sent again."
         ) { (trial) throws(CaseFailure) in
             let port = try trial.signedInPort(of: .shortLived)
             usleep(4_600_000)
             try trial.call(port)
-            let count = trial.requests("POST", route).count
-            try trial.expect(count == 1, "One refresh is sent.", observed: "\(count) were sent")
+            let count = trial.requests("POST", path: route).count
+            try trial.expect(count == 1, that: "One refresh is sent.", observed: "\(count) were sent")
         },
         ConformanceCase(
             "lost-refresh-request", section: "Refresh",
-            "A refresh that did not arrive is sent again: the same attempt, at another time."
+            requirement: "A refresh that did not arrive is sent again: the same attempt, at another time."
         ) { (trial) throws(CaseFailure) in
             try loseOnce(trial) { (_, _) in .cut }
         },
         ConformanceCase(
             "lost-refresh-answer", section: "Refresh",
-            "A refresh whose answer was lost is sent again: the same attempt, at another time. Another "
+            requirement:
+                "A refresh whose answer was lost is sent again: the same attempt, at another time. Another "
                 + "attempt is taken for theft."
         ) { (trial) throws(CaseFailure) in
             try loseOnce(trial) { (request, forward) throws(NetworkProblem) in
@@ -54,17 +55,19 @@ extension ConformanceCase {
         },
         ConformanceCase(
             "altered-refresh-answer", section: "Refresh",
-            "A refresh's answer with another ephemeral key, under the signature that it had, is not "
+            requirement:
+                "A refresh's answer with another ephemeral key, under the signature that it had, is not "
                 + "believed, and the session goes on."
         ) { (trial) throws(CaseFailure) in
             guard let point = try? AgreementKey().publicPoint.bytes else { throw .notStaged("no key") }
             try loseOnce(trial) { (request, forward) throws(NetworkProblem) in
-                .answer(Forgery.altered(try forward(request), "ephemeral", to: .bytes(point)))
+                .answer(Forgery.altered(try forward(request), member: "ephemeral", to: .bytes(point)))
             }
         },
         ConformanceCase(
             "doubled-refresh", section: "Refresh",
-            "A refresh that was doubled on its way, and so is refused as `replayed`, is sent again: the "
+            requirement:
+                "A refresh that was doubled on its way, and so is refused as `replayed`, is sent again: the "
                 + "same attempt, at another time."
         ) { (trial) throws(CaseFailure) in
             try loseOnce(trial) { (request, forward) throws(NetworkProblem) in
@@ -74,8 +77,9 @@ extension ConformanceCase {
         },
         ConformanceCase(
             "refresh-after-restart", section: "Refresh",
-            "The attempt is kept before it is sent: a port that was ended before the answer came sends the "
-                + "same one when it runs again."
+            requirement:
+                "The attempt is kept before it is sent: a port that was ended before the answer came sends "
+                + "the same one when it runs again."
         ) { (trial) throws(CaseFailure) in
             var port = try trial.signedInPort(of: .shortLived)
             trial.front.intercept("POST", path: route, times: 20) {
@@ -83,24 +87,24 @@ extension ConformanceCase {
                 _ = try forward(request)
                 return .cut
             }
-            try trial.expectFailure(port.act("refresh"), "A refresh without an answer fails.")
+            try trial.expectFailure(port.act("refresh"), that: "A refresh without an answer fails.")
             port.crash()
-            let before = trial.requests("POST", route)
+            let before = trial.requests("POST", path: route)
             trial.front.beHonest()
             port = try trial.port(of: .shortLived, state: 1)
-            try trial.expectState(port, "signed-in", "The session is kept over a restart.")
+            try trial.expectState(port, is: "signed-in", that: "The session is kept over a restart.")
             // A port may refresh as it starts, too: what counts is the first that it sends.
             try port.done("refresh")
-            let following = Array(trial.requests("POST", route).dropFirst(before.count).prefix(1))
+            let following = Array(trial.requests("POST", path: route).dropFirst(before.count).prefix(1))
             try trial.expect(
-                !following.isEmpty, "The port sends POST \(route) after its restart.",
+                !following.isEmpty, that: "The port sends POST \(route) after its restart.",
                 observed: "it sends \(trial.sent)")
-            try expectOneAttempt(before + following, trial)
+            try expectOneAttempt(before + following, in: trial)
             try trial.call(port)
         },
         ConformanceCase(
             "replayed-refresh-answer", section: "Refresh",
-            "The answer to an earlier refresh is not taken for the answer to this one."
+            requirement: "The answer to an earlier refresh is not taken for the answer to this one."
         ) { (trial) throws(CaseFailure) in
             let port = try trial.signedInPort(of: .shortLived)
             try port.done("refresh")
@@ -109,21 +113,22 @@ extension ConformanceCase {
                 throw CaseFailure("The port sends POST \(route).", observed: "it sends \(trial.sent)")
             }
             trial.front.intercept("POST", path: route, times: 4) { (_, _) in .answer(earlier) }
-            try trial.expectFailure(port.act("refresh"), "The refresh is not reported as done.")
+            try trial.expectFailure(port.act("refresh"), that: "The refresh is not reported as done.")
             try trial.expectRulesBegun(route)
             trial.front.beHonest()
             try port.done("refresh")
             try trial.call(port)
         },
         ConformanceCase(
-            "endless-answer", section: "Answers", "An answer of the authority's without an end is given up."
+            "endless-answer", section: "Answers",
+            requirement: "An answer of the authority's without an end is given up."
         ) { (trial) throws(CaseFailure) in
             let port = try trial.signedInPort(of: .shortLived)
             trial.front.intercept("POST", path: route, times: 4) { (_, _) in .endless }
-            try trial.expectFailure(port.act("refresh"), "The refresh fails.")
+            try trial.expectFailure(port.act("refresh"), that: "The refresh fails.")
             let taken = trial.front.endlessBytes
             try trial.expect(
-                taken < 64 << 20, "The port reads less than 64 MiB of it.",
+                taken < 64 << 20, that: "The port reads less than 64 MiB of it.",
                 observed: "it reads \(taken >> 20) MiB")
             trial.front.beHonest()
             try port.done("refresh")
@@ -133,31 +138,33 @@ extension ConformanceCase {
 
     /// The first refresh meets `treatment`; by the second, at the latest, the port is an epoch further, and
     /// was not taken for a thief.
-    private static func loseOnce(_ trial: Trial, _ treatment: @escaping Front.Treatment) throws(CaseFailure) {
+    private static func loseOnce(_ trial: Trial, treatment: @escaping Front.Treatment) throws(CaseFailure) {
         let port = try trial.signedInPort(of: .shortLived)
-        trial.front.intercept("POST", path: route, treatment)
+        trial.front.intercept("POST", path: route, treatment: treatment)
         if case .failed = try port.act("refresh") {
             try trial.expectRulesUsed()
-            try trial.expectState(port, "signed-in", "A refresh that failed does not end the session.")
+            try trial.expectState(
+                port, is: "signed-in", that: "A refresh that failed does not end the session.")
             try port.done("refresh")
         }
         try trial.expectRulesUsed()
-        try expectOneAttempt(trial.requests("POST", route), trial)
+        try expectOneAttempt(trial.requests("POST", path: route), in: trial)
         try trial.call(port)
-        let keyID = try signature(of: "GET", "/hello", trial).keyID ?? ""
+        let keyID = try signature(of: "GET", path: "/hello", in: trial).keyID ?? ""
         try trial.expect(
-            keyID.hasSuffix(".1"), "The call is signed under epoch 1.", observed: "the keyid is \(keyID)")
+            keyID.hasSuffix(".1"), that: "The call is signed under epoch 1.",
+            observed: "the keyid is \(keyID)")
     }
 
-    private static func expectOneAttempt(_ requests: [RawRequest], _ trial: Trial) throws(CaseFailure) {
+    private static func expectOneAttempt(_ requests: [RawRequest], in trial: Trial) throws(CaseFailure) {
         let attempts = Set(requests.map { $0.bodyText("attempt") ?? "none" })
         try trial.expect(
-            attempts.count == 1, "Each copy has the same `attempt`.",
+            attempts.count == 1, that: "Each copy has the same `attempt`.",
             observed: "\(attempts.count) attempts in \(requests.count) requests")
         let times = requests.map { $0.bodyNumber("time") ?? 0 }
         try trial.expect(
             zip(times, times.dropFirst()).allSatisfy { $0 < $1 },
-            "Each copy has a later `time` than the one before.",
+            that: "Each copy has a later `time` than the one before.",
             observed: times.map { String($0) }.joined(separator: ", "))
     }
 }
@@ -166,7 +173,7 @@ extension Trial {
     /// That path was asked for.
     func expectRulesBegun(_ path: String) throws(CaseFailure) {
         try expect(
-            front.exchanges.contains { $0.request.path == path }, "The port sends POST \(path).",
+            front.exchanges.contains { $0.request.path == path }, that: "The port sends POST \(path).",
             observed: "it sends \(sent)")
     }
 }

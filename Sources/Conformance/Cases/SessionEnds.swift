@@ -8,20 +8,21 @@ extension ConformanceCase {
     static let sessionEnds: [ConformanceCase] = [
         ConformanceCase(
             "unsigned-session-end", section: "Signed answers",
-            "An answer without a signature signs nobody out."
+            requirement: "An answer without a signature signs nobody out."
         ) { (trial) throws(CaseFailure) in
             try stay(trial) { (answer, _) in answer }
         },
         ConformanceCase(
             "session-end-of-a-stranger", section: "Signed answers",
-            "A session's end that an unknown key has signed signs nobody out."
+            requirement: "A session's end that an unknown key has signed signs nobody out."
         ) { (trial) throws(CaseFailure) in
             let (key, now) = (try Forgery.stranger(), trial.now)
             try stay(trial) { (answer, request) in Forgery.signed(answer, to: request, by: key, at: now) }
         },
         ConformanceCase(
             "session-end-under-the-release", section: "Signed answers",
-            "A session's end under the release's secret signs nobody out: the secret is in every copy of "
+            requirement:
+                "A session's end under the release's secret signs nobody out: the secret is in every copy of "
                 + "the app."
         ) { (trial) throws(CaseFailure) in
             let release = trial.deployment.releases[.ordinary]
@@ -36,8 +37,9 @@ extension ConformanceCase {
         },
         ConformanceCase(
             "session-end-under-the-authority", section: "Sessions",
-            "A session's end is believed under the session's own key alone: under the authority's, the word "
-                + "may be about what somebody "
+            requirement:
+                "A session's end is believed under the session's own key alone: under the authority's, the "
+                + "word may be about what somebody "
                 + "has changed on the way."
         ) { (trial) throws(CaseFailure) in
             let (key, now) = (try trial.answerKey(), trial.now)
@@ -45,33 +47,36 @@ extension ConformanceCase {
         },
         ConformanceCase(
             "forged-update-required", section: "Retiring a version",
-            "`update-required` without a signature is not acted on."
+            requirement: "`update-required` without a signature is not acted on."
         ) { (trial) throws(CaseFailure) in
             let port = try trial.signedInPort()
             trial.front.intercept("GET", path: "/hello") { (_, _) in
-                .answer(Forgery.refusal(426, "update-required", [("update_url", "https://evil.test/app")]))
+                .answer(
+                    Forgery.refusal(
+                        426, code: "update-required", members: [("update_url", "https://evil.test/app")]))
             }
             try trial.tryCall(port)
-            try trial.expectState(port, "signed-in", "The refusal was forged.")
+            try trial.expectState(port, is: "signed-in", that: "The refusal was forged.")
             try trial.call(port)
         },
         ConformanceCase(
             "update-required", section: "Retiring a version",
-            "A version that is retired is reported as `update-required`, with the link."
+            requirement: "A version that is retired is reported as `update-required`, with the link."
         ) { (trial) throws(CaseFailure) in
             let port = try trial.signedInPort(of: .retired)
             try retired(trial) { () throws(CaseFailure) in
-                try trial.expectFailure(trial.tryCall(port), code: "update-required", "The call fails.")
-                try trial.expectState(port, "update-required", "The version is retired.")
+                try trial.expectFailure(trial.tryCall(port), code: "update-required", that: "The call fails.")
+                try trial.expectState(port, is: "update-required", that: "The version is retired.")
                 let reported = try port.done("status").text("link")
                 try trial.expect(
-                    reported == updateLink, "`status` reports the link \(updateLink).",
+                    reported == updateLink, that: "`status` reports the link \(updateLink).",
                     observed: "it reports `\(reported)`")
             }
         },
         ConformanceCase(
             "altered-answer-body", section: "Signed answers",
-            "An answer's body is compared with the digest that is signed: with another body, it is not "
+            requirement:
+                "An answer's body is compared with the digest that is signed: with another body, it is not "
                 + "believed."
         ) { (trial) throws(CaseFailure) in
             let port = try trial.signedInPort(of: .retired)
@@ -84,7 +89,8 @@ extension ConformanceCase {
                 }
                 try trial.tryCall(port)
                 try trial.expectRulesUsed()
-                try trial.expectState(port, "signed-in", "The refusal has another link than the signed one.")
+                try trial.expectState(
+                    port, is: "signed-in", that: "The refusal has another link than the signed one.")
             }
             try trial.call(port)
         },
@@ -93,7 +99,7 @@ extension ConformanceCase {
     private static let updateLink = "https://shop.example/app"
 
     /// What is done while the version of the app for that is retired.
-    private static func retired(_ trial: Trial, _ body: () throws(CaseFailure) -> Void) throws(CaseFailure) {
+    private static func retired(_ trial: Trial, body: () throws(CaseFailure) -> Void) throws(CaseFailure) {
         let keyID = trial.deployment.releases[.retired]?.keyID ?? ""
         try trial.operate(["release", "retire", keyID, "--at", "now", "--update-url", updateLink])
         let result: CaseFailure?
@@ -109,18 +115,18 @@ extension ConformanceCase {
 
     /// The session goes on after a refusal that is forged so.
     private static func stay(
-        _ trial: Trial, _ sign: @escaping @Sendable (RawResponse, RawRequest) -> RawResponse
+        _ trial: Trial, sign: @escaping @Sendable (RawResponse, RawRequest) -> RawResponse
     ) throws(CaseFailure) {
         let port = try trial.signedInPort()
         let now = trial.now
         trial.front.intercept("GET", path: "/hello") { (request, _) in
             let refusal = Forgery.refusal(
-                401, "session-ended", [("reason", "revoked"), ("at", .integer(now))])
+                401, code: "session-ended", members: [("reason", "revoked"), ("at", .integer(now))])
             return .answer(sign(refusal, request))
         }
         try trial.tryCall(port)
         try trial.expectRulesUsed()
-        try trial.expectState(port, "signed-in", "The refusal was forged.")
+        try trial.expectState(port, is: "signed-in", that: "The refusal was forged.")
         try trial.call(port)
     }
 }

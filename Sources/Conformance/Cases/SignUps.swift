@@ -6,54 +6,60 @@ extension ConformanceCase {
     static let signUps: [ConformanceCase] = [
         ConformanceCase(
             "sign-up", section: "Sign-up",
-            "An account is made by registration/start and registration/finish, each signed by the release."
+            requirement:
+                "An account is made by registration/start and registration/finish, each signed by the "
+                + "release."
         ) { (trial) throws(CaseFailure) in
             let port = try trial.port()
             try trial.signUp(port)
             for route in ["/registration/start", "/registration/finish"] {
-                let requests = trial.requests("POST", Trial.own(route))
+                let requests = trial.requests("POST", path: Trial.own(route))
                 try trial.expect(
-                    !requests.isEmpty, "The port sends POST \(Trial.own(route)).",
+                    !requests.isEmpty, that: "The port sends POST \(Trial.own(route)).",
                     observed: "it sends \(trial.sent)")
             }
         },
         ConformanceCase(
-            "sign-up-name-taken", section: "Sign-up", "A name that is taken is reported as `name-taken`."
+            "sign-up-name-taken", section: "Sign-up",
+            requirement: "A name that is taken is reported as `name-taken`."
         ) { (trial) throws(CaseFailure) in
             let port = try trial.port()
             try trial.signUp(port)
             try trial.expectFailure(
-                port.act("sign-up", trial.credentials), code: "name-taken",
-                "A second sign-up under the name fails.")
+                port.act("sign-up", with: trial.credentials), code: "name-taken",
+                that: "A second sign-up under the name fails.")
         },
         ConformanceCase(
             "forged-registration-key", section: "Sign-up",
-            "A registration key that the authority has not signed is not used: who sent it would read the "
-                + "record."
+            requirement:
+                "A registration key that the authority has not signed is not used: who sent it would read "
+                + "the record."
         ) { (trial) throws(CaseFailure) in
             let port = try trial.port()
             trial.front.intercept("POST", path: Trial.own("/registration/start")) {
                 (request, forward) throws(NetworkProblem) in
                 .answer(
                     Forgery.altered(
-                        try forward(request), "registration_key", to: .bytes(SystemRandom().bytes(32))))
+                        try forward(request), member: "registration_key", to: .bytes(SystemRandom().bytes(32))
+                    ))
             }
-            try trial.expectFailure(port.act("sign-up", trial.credentials), "The sign-up fails.")
+            try trial.expectFailure(port.act("sign-up", with: trial.credentials), that: "The sign-up fails.")
             try trial.expectRulesUsed()
-            let count = trial.requests("POST", Trial.own("/registration/finish")).count
+            let count = trial.requests("POST", path: Trial.own("/registration/finish")).count
             try trial.expect(
-                count == 0, "No registration/finish follows the altered answer.",
+                count == 0, that: "No registration/finish follows the altered answer.",
                 observed: "\(count) were sent")
         },
         ConformanceCase(
             "unsigned-answer", section: "Signed answers",
-            "An answer of the authority's own routes without a signature is not believed."
+            requirement: "An answer of the authority's own routes without a signature is not believed."
         ) { (trial) throws(CaseFailure) in
             try refuse(trial) { (answer, _) in Forgery.unsigned(answer) }
         },
         ConformanceCase(
             "unbound-answer", section: "Signed answers",
-            "An answer whose signature covers nothing of the request is not believed, though the "
+            requirement:
+                "An answer whose signature covers nothing of the request is not believed, though the "
                 + "authority's key made it."
         ) { (trial) throws(CaseFailure) in
             let (key, now) = (try trial.answerKey(), trial.now)
@@ -63,7 +69,7 @@ extension ConformanceCase {
         },
         ConformanceCase(
             "answer-of-a-stranger", section: "Signed answers",
-            "An answer that another key than the authority's has signed is not believed."
+            requirement: "An answer that another key than the authority's has signed is not believed."
         ) { (trial) throws(CaseFailure) in
             let (key, now) = (try Forgery.stranger(), trial.now)
             try refuse(trial) { (answer, request) in
@@ -72,14 +78,14 @@ extension ConformanceCase {
         },
         ConformanceCase(
             "no-secret-on-the-wire", section: "Sign-up",
-            "Neither the password nor the release's secret is sent in any request."
+            requirement: "Neither the password nor the release's secret is sent in any request."
         ) { (trial) throws(CaseFailure) in
             let port = try trial.port()
             try trial.signUp(port)
             try trial.logIn(port)
             try trial.call(
-                port, "POST", "/hello",
-                ["body": .bytes(Array("{}".utf8)), "fields": ["content-type": "application/json"]])
+                port, method: "POST", target: "/hello",
+                members: ["body": .bytes(Array("{}".utf8)), "fields": ["content-type": "application/json"]])
             try port.done("refresh")
             try port.done("log-out")
             let secret = trial.deployment.releases[.ordinary]?.secret ?? ""
@@ -103,19 +109,19 @@ extension ConformanceCase {
 
     /// The answer to registration/finish, changed so, is not taken for a sign-up.
     private static func refuse(
-        _ trial: Trial, _ change: @escaping @Sendable (RawResponse, RawRequest) -> RawResponse
+        _ trial: Trial, change: @escaping @Sendable (RawResponse, RawRequest) -> RawResponse
     ) throws(CaseFailure) {
         let port = try trial.port()
         trial.front.intercept("POST", path: Trial.own("/registration/finish"), times: 4) {
             (request, forward) throws(NetworkProblem) in
             .answer(change(try forward(request), request))
         }
-        let reply = try port.act("sign-up", trial.credentials)
+        let reply = try port.act("sign-up", with: trial.credentials)
         try trial.expect(
-            !trial.requests("POST", Trial.own("/registration/finish")).isEmpty,
-            "The port sends registration/finish.",
+            !trial.requests("POST", path: Trial.own("/registration/finish")).isEmpty,
+            that: "The port sends registration/finish.",
             observed: "it sends \(trial.sent)")
-        try trial.expectFailure(reply, "The sign-up is not reported as done.")
+        try trial.expectFailure(reply, that: "The sign-up is not reported as done.")
     }
 
     /// How a secret may appear in a request.

@@ -6,7 +6,8 @@ extension ConformanceCase {
     static let times: [ConformanceCase] = [
         ConformanceCase(
             "wrong-clock", section: "Time",
-            "A port whose clock is wrong learns the server's time from a signed answer, and sends the "
+            requirement:
+                "A port whose clock is wrong learns the server's time from a signed answer, and sends the "
                 + "request once more, signed anew."
         ) { (trial) throws(CaseFailure) in
             for offset in [3_600, -7_200] {
@@ -15,39 +16,42 @@ extension ConformanceCase {
                 if offset > 0 { try trial.signUp(port) }
                 try trial.logIn(port)
                 try trial.call(port)
-                try expectOffsetWasApplied(offset, trial)
+                try expectOffsetWasApplied(offset, in: trial)
                 let signed = trial.front.exchanges.map(\.request).filter { $0.path == "/hello" }.compactMap(
                     SignedRequest.init)
-                try expectRecent(signed, trial)
+                try expectRecent(signed, in: trial)
                 for path in Set(trial.front.exchanges.map(\.request.path)) {
                     let count = trial.front.exchanges.count { $0.request.path == path }
                     try trial.expect(
-                        count <= 2, "No request is sent more than twice.",
+                        count <= 2, that: "No request is sent more than twice.",
                         observed: "\(path) is sent \(count) times")
                 }
             }
         },
         ConformanceCase(
             "forged-time", section: "Time",
-            "The time is not taken from a `stale` that is not signed, or is signed by a stranger."
+            requirement:
+                "The time is not taken from a `stale` that is not signed, or is signed by a stranger."
         ) { (trial) throws(CaseFailure) in
             let port = try trial.signedInPort()
             let (key, now) = (try Forgery.stranger(), trial.now)
             for isSigned in [false, true] {
                 trial.front.intercept("GET", path: "/hello", times: 2) { (request, _) in
-                    let refusal = Forgery.refusal(401, "stale", [("time", .integer(now + 86_400))])
+                    let refusal = Forgery.refusal(
+                        401, code: "stale", members: [("time", .integer(now + 86_400))])
                     return .answer(
                         isSigned ? Forgery.signed(refusal, to: request, by: key, at: now) : refusal)
                 }
                 try trial.tryCall(port)
                 trial.front.beHonest()
                 try trial.call(port)
-                try expectRecent(trial.front.exchanges.map(\.request).compactMap(SignedRequest.init), trial)
+                try expectRecent(
+                    trial.front.exchanges.map(\.request).compactMap(SignedRequest.init), in: trial)
             }
         },
         ConformanceCase(
             "late-time", section: "Time",
-            "The time is not taken from an answer that came more than 5 s after its question."
+            requirement: "The time is not taken from an answer that came more than 5 s after its question."
         ) { (trial) throws(CaseFailure) in
             let port = try trial.port(clockOffset: 3_600)
             trial.front.intercept("POST", path: Trial.own("/registration/start")) {
@@ -56,7 +60,7 @@ extension ConformanceCase {
                 sleep(6)
                 return .answer(answer)
             }
-            _ = try port.act("sign-up", trial.credentials)
+            _ = try port.act("sign-up", with: trial.credentials)
             try trial.expectRulesUsed()
             let following = trial.front.exchanges.drop { $0.request.path != Trial.own("/registration/start") }
                 .dropFirst()
@@ -65,19 +69,19 @@ extension ConformanceCase {
             else { return }
             try trial.expect(
                 abs(created - trial.now) > 1_800,
-                "The next request still has the time of the device's clock.",
+                that: "The next request still has the time of the device's clock.",
                 observed: "its `created` is off by \(created - trial.now) s")
         },
     ]
 
     /// A port that knows no other clock than the machine's has not shown anything.
-    private static func expectOffsetWasApplied(_ offset: Int, _ trial: Trial) throws(CaseFailure) {
+    private static func expectOffsetWasApplied(_ offset: Int, in trial: Trial) throws(CaseFailure) {
         let first = trial.front.exchanges.first { exchange in exchange.request.path != Trial.own("/time") }
         let asked = trial.front.exchanges.first?.request.path == Trial.own("/time")
         let off = first.flatMap { SignedRequest($0.request)?.created.map { $0 - trial.now } } ?? 0
         try trial.expect(
             asked || abs(Int(off) - offset) < 600,
-            "The device's clock is off by `clock_offset`, \(offset) s.",
+            that: "The device's clock is off by `clock_offset`, \(offset) s.",
             observed: "the first request's `created` is off by \(off) s, and the time was not asked for")
     }
 }

@@ -25,7 +25,7 @@ enum Forgery {
     }
 
     /// A problem document.
-    static func refusal(_ status: Int, _ code: String, _ members: [(String, JSONValue)] = []) -> RawResponse {
+    static func refusal(_ status: Int, code: String, members: [(String, JSONValue)] = []) -> RawResponse {
         let all: [(name: String, value: JSONValue)] = [
             (name: "type", value: "about:blank"), (name: "title", value: .string(code)),
             (name: "status", value: .integer(Int64(status))), (name: "code", value: .string(code)),
@@ -58,7 +58,7 @@ enum Forgery {
     }
 
     /// `answer` with another JSON member, under the signature that it had.
-    static func altered(_ answer: RawResponse, _ name: String, to value: JSONValue) -> RawResponse {
+    static func altered(_ answer: RawResponse, member name: String, to value: JSONValue) -> RawResponse {
         guard let document = try? JSONReader.read(answer.body), let members = document.root.members else {
             return answer
         }

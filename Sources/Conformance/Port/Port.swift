@@ -19,7 +19,7 @@ struct PortAnswer {
     var shown: String { document.text(of: members) }
 
     /// The member has to be these bytes in base64url.
-    func expect(_ name: String, _ bytes: [UInt8], of what: String) throws(CaseFailure) {
+    func expect(_ name: String, equals bytes: [UInt8], of what: String) throws(CaseFailure) {
         let expected = Base64.encode(bytes.span, .url)
         guard text(name) == expected else {
             throw CaseFailure(
@@ -53,7 +53,7 @@ final class Port {
         } catch {
             throw .notStaged(error.description)
         }
-        let answer = try done("set-up", setup)
+        let answer = try done("set-up", with: setup)
         name = answer.text("port")
         features = Set((answer.members["features"]?.elements ?? []).compactMap(\.string))
     }
@@ -62,7 +62,7 @@ final class Port {
     func crash() { process.end() }
 
     /// Asks for an action. `members` is an object.
-    func act(_ action: String, _ members: JSONValue = [:]) throws(CaseFailure) -> Reply {
+    func act(_ action: String, with members: JSONValue = [:]) throws(CaseFailure) -> Reply {
         guard case .object(let list) = members else {
             throw .notStaged("\(action): members that are no object")
         }
@@ -94,8 +94,8 @@ final class Port {
 
     /// The same for what has to succeed: the members of `ok`.
     @discardableResult
-    func done(_ action: String, _ members: JSONValue = [:]) throws(CaseFailure) -> PortAnswer {
-        switch try act(action, members) {
+    func done(_ action: String, with members: JSONValue = [:]) throws(CaseFailure) -> PortAnswer {
+        switch try act(action, with: members) {
         case .done(let answer): return answer
         case .failed(let code, let detail):
             throw CaseFailure("`\(action)` succeeds.", observed: "the port reports `\(code)`: \(detail)")

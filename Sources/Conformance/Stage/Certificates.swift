@@ -13,6 +13,10 @@ struct Certificates: Sendable {
     let backup: Issued
     /// Of a key that the port was not given.
     let stranger: Issued
+    /// Named by pin manifests alone.
+    let successor: Issued
+    /// Named by pin manifests alone, as the backup.
+    let successorBackup: Issued
     /// Of the current key, for another host.
     let otherHost: Issued
     /// Of the current key, and past its last day.
@@ -25,6 +29,8 @@ struct Certificates: Sendable {
             current = try .selfSigned(CertificateRequest(host, hosts: [host], at: now))
             backup = try .selfSigned(CertificateRequest(host, hosts: [host], at: now))
             stranger = try .selfSigned(CertificateRequest(host, hosts: [host], at: now))
+            successor = try .selfSigned(CertificateRequest(host, hosts: [host], at: now))
+            successorBackup = try .selfSigned(CertificateRequest(host, hosts: [host], at: now))
             var request = CertificateRequest("other.test", hosts: ["other.test"], at: now)
             request.key = .of(current)
             otherHost = try .selfSigned(request)

@@ -63,7 +63,7 @@ final class Front: Sendable {
     init(showing certificate: Issued) throws(StageFault) {
         let shared = Shared(try Front.side(certificate))
         self.shared = shared
-        entrance = try PublicPort { Front.serve($0, shared) }
+        entrance = try PublicPort { Front.serve($0, sharing: shared) }
     }
 
     deinit { entrance.stop() }
@@ -83,7 +83,7 @@ final class Front: Sendable {
     func stop() { entrance.stop() }
 
     /// The next `times` requests of that method and path are treated so; paths are without the query.
-    func intercept(_ method: String, path: String, times: Int = 1, _ treatment: @escaping Treatment) {
+    func intercept(_ method: String, path: String, times: Int = 1, treatment: @escaping Treatment) {
         let rule = Rule(method: method, path: path, remaining: times, treatment: treatment)
         shared.state.withLock { $0.rules.append(rule) }
     }
@@ -124,14 +124,15 @@ final class Front: Sendable {
 
 extension Front {
     /// One connection, from its handshake to its end.
-    private static func serve(_ descriptor: Int32, _ shared: Shared) {
+    private static func serve(_ descriptor: Int32, sharing shared: Shared) {
         let side = shared.state.withLock { $0.side }
         guard let link = try? Link.accept(descriptor, as: side) else { return }
         var reader = MessageReader(link)
         while let read = try? reader.request(onContinue: {
             link.write(Array("HTTP/1.1 100 Continue\r\n\r\n".utf8))
         }) {
-            guard answer(read, on: link, shared), read.message.fields["connection"]?.lowercased() != "close"
+            guard answer(read, on: link, sharing: shared),
+                read.message.fields["connection"]?.lowercased() != "close"
             else {
                 return
             }
@@ -139,7 +140,7 @@ extension Front {
     }
 
     /// False where the connection ends behind it.
-    private static func answer(_ read: MessageReader.Read<RawRequest>, on link: Link, _ shared: Shared)
+    private static func answer(_ read: MessageReader.Read<RawRequest>, on link: Link, sharing shared: Shared)
         -> Bool
     {
         let request = read.message
@@ -157,7 +158,7 @@ extension Front {
         }
         let reaction: Reaction
         do throws(NetworkProblem) {
-            if let treatment = takeRule(for: request, shared) {
+            if let treatment = takeRule(for: request, sharing: shared) {
                 reaction = try treatment(request, forward)
             } else {
                 reaction = .answer(try forward(request))
@@ -174,13 +175,13 @@ extension Front {
             let bytes = last?.message == response ? last?.bytes ?? response.bytes : response.bytes
             return link.write(bytes) && response.fields["connection"]?.lowercased() != "close"
         case .bytes(let bytes): link.write(bytes)
-        case .endless: pour(into: link, shared)
+        case .endless: pour(into: link, sharing: shared)
         case .cut: break
         }
         return false
     }
 
-    private static func takeRule(for request: RawRequest, _ shared: Shared) -> Treatment? {
+    private static func takeRule(for request: RawRequest, sharing shared: Shared) -> Treatment? {
         shared.state.withLock { state in
             let index = state.rules.firstIndex {
                 $0.remaining > 0 && $0.method == request.method && $0.path == request.path
@@ -191,7 +192,7 @@ extension Front {
         }
     }
 
-    private static func pour(into link: Link, _ shared: Shared) {
+    private static func pour(into link: Link, sharing shared: Shared) {
         let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
         guard link.write(Array(head.utf8)) else { return }
         let chunk = Array("10000\r\n".utf8) + [UInt8](repeating: 0x20, count: 65_536) + Array("\r\n".utf8)

@@ -40,7 +40,7 @@ final class TestDeployment: Sendable {
         data = "\(folder)/data"
         backend = try CountingBackend()
         var releases: [App: Release] = [:]
-        for app in App.allCases { releases[app] = try TestDeployment.makeApp(app, binary, data) }
+        for app in App.allCases { releases[app] = try TestDeployment.makeApp(app, with: binary, data: data) }
         self.releases = releases
         port = try Ports.free()
         let errors = "\(folder)/gateway.log"
@@ -60,7 +60,7 @@ final class TestDeployment: Sendable {
         }
     }
 
-    private static func makeApp(_ app: App, _ binary: Binary, _ data: String) throws(StageFault) -> Release {
+    private static func makeApp(_ app: App, with binary: Binary, data: String) throws(StageFault) -> Release {
         let name = app.rawValue
         try binary.runBlocking(["app", "add", name, "--slots", "single"], data: data)
         var policy = ["app", "policy", name, "--set", "registration=open", "--set", "debug=on"]
