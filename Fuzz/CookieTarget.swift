@@ -13,7 +13,8 @@ import CountersignTransport
     let store = CookieStore()
     for isEncrypted in [true, false] {
         let setting = Cookie.Setting(host: "api.example.com", path: path, isEncrypted: isEncrypted, time: time)
-        store.take(lines.dropFirst().map { HeaderField("Set-Cookie", bytes: Array($0)) }, setting, unlessRemovedSince: 0)
+        store.take(
+            lines.dropFirst().map { HeaderField("Set-Cookie", bytes: Array($0)) }, setting, unlessRemovedSince: 0)
         precondition(store.cookies.count <= 50)
         for cookie in store.cookies {
             precondition(!cookie.name.isEmpty && cookie.path.hasPrefix("/"))
