@@ -25,7 +25,7 @@ from leaks import files, find, memory, spellings
 from person import Person
 from ports import free_port
 from signing import decode_secret
-from unsealing import AGREEMENT_KEY, ROOT, SIGNING_KEY, deployment_keys, request_key, vault
+from unsealing import AGREEMENT_KEY, ROOT, SIGNING_KEY, deployment_keys, device_keys, request_key, vault
 
 RUNGS = ("plain-get", "base64", "md5", "hmac-md5")
 # What is there to hold a secret, of mode 0600; nowhere else may it be.
@@ -91,10 +91,10 @@ def devices(made: Planted, folder) -> None:
     person = Person(gateway, folder / "alice").signs_up(first).logs_in(password=first)
     person.logs_in(password=first)
     made.secrets["profile's release key"] = decode_secret(person.release["secret"])
-    keeps = vault(folder / "alice/profile")
+    keeps, device = vault(folder / "alice/profile"), device_keys(folder / "alice/profile")
     made.secrets |= {"session root": keeps[ROOT], "request key": request_key(keeps[ROOT]),
-                     "device's signing key": scalar(keeps[SIGNING_KEY]),
-                     "device's agreement key": scalar(keeps[AGREEMENT_KEY])}
+                     "device's signing key": scalar(device[SIGNING_KEY]),
+                     "device's agreement key": scalar(device[AGREEMENT_KEY])}
     wrong = word()
     made.shows("a wrong password", person.run("login", "--account", "alice", "--password-stdin", stdin=wrong + "\n"))
     made.shows("status", person.run("status", "--json"))

@@ -41,31 +41,34 @@ def deployment_keys(folder: pathlib.Path) -> dict[str, bytes]:
     }
 
 
-def items(path: pathlib.Path) -> list[bytes]:
-    """What a sealed file holds whose key lies beside it. Source: Sources/Vault/SealedFile."""
+def items(path: pathlib.Path) -> dict[str, bytes]:
+    """What a sealed file holds whose key lies beside it, by service. Source: Sources/Vault/SealedFile."""
     whole = path.read_bytes()
     assert whole[:5] == b"CSV1\x04"
     end = 7 + int.from_bytes(whole[5:7], "big")
     key = unseal(path.with_name(path.name + ".key").read_bytes(), whole[7:end], "vault-key", "key-file")
     table = unseal(key, whole[end:], "vault-items", whole[:end].hex())
     assert table[0] == 1
-    found, at = [], 1
+    found, at = {}, 1
     while at < len(table):
         service, account, length = (int.from_bytes(table[at + a:at + b], "big") for a, b in ((0, 2), (2, 4), (4, 8)))
+        name = table[at + 8:at + 8 + service].decode()
+        assert name not in found, "one client, one item of each kind"
         at += 8 + service + account
         # A layout byte, the kind and the version come before the contents.
-        found.append(table[at + 18:at + length])
+        found[name] = table[at + 18:at + length]
         at += length
     return found
 
 
 # The tags of Sources/Client/State/ClientState+Contents.swift.
-SIGNING_KEY, AGREEMENT_KEY, ROOT, NEXT_ROOT = 3, 4, 21, 24
+ROOT, NEXT_ROOT = 21, 24
+# The tags of an entry in Sources/Client/State/DeviceKeyItem.swift.
+SIGNING_KEY, AGREEMENT_KEY = 4, 6
 
 
-def vault(profile: pathlib.Path) -> dict[int, bytes]:
-    """What a client keeps, by tag."""
-    [contents] = items(profile / "vault")
+def parts(contents: bytes) -> dict[int, bytes]:
+    """What Sources/Client/State/StateParts.swift has written, by tag."""
     assert contents[0] == 1
     found, at = {}, 1
     while at < len(contents):
@@ -73,6 +76,19 @@ def vault(profile: pathlib.Path) -> dict[int, bytes]:
         found[contents[at]] = contents[at + 5:at + 5 + length]
         at += 5 + length
     return found
+
+
+def vault(profile: pathlib.Path) -> dict[int, bytes]:
+    """What a client keeps of itself and its session, by tag."""
+    [contents] = [item for service, item in items(profile / "vault").items() if not service.endswith((" device", " opaque"))]
+    return parts(contents)
+
+
+def device_keys(profile: pathlib.Path) -> dict[int, bytes]:
+    """The newest keys of a client's device, by tag; in software their private halves are PKCS #8."""
+    [contents] = [item for service, item in items(profile / "vault").items() if service.endswith(" device")]
+    entries = parts(contents)
+    return parts(entries[max(entries)])
 
 
 def request_key(root: bytes) -> bytes:
